@@ -325,6 +325,13 @@ pub struct Installed {
     pub failed: u32,
 }
 
+impl Installed {
+    /// What is said where nothing was installed: an errno, or 0 where nothing was to be.
+    pub const fn failure(error: u32) -> Installed {
+        Installed { magic: MAGIC, error, patched: 0, other_bytes: 0, no_area: 0, failed: 0 }
+    }
+}
+
 /// Takes numbers off the front of bytes that came over the socket.
 #[derive(Debug)]
 pub struct Words<'a>(&'a [u8]);

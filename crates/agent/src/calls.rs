@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{IN_TRACER, Local, local};
-use crate::{checks, chunks, record, shadow, sites, thread, tracers};
+use crate::{checks, chunks, counts, entries, record, shadow, sites, thread, tracers};
 use abi::thread::WRITTEN;
 use abi::tracer::Kind;
 use core::sync::atomic::Ordering::Relaxed;
@@ -195,7 +195,7 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
                     own.get_or_insert_with(|| Inside::new(local, frame)).enter(enter, site, frame.address, local);
                 }
             }
-            k if k == Kind::Count as u32 => checks::count(local, number),
+            k if k == Kind::Count as u32 => counts::count(local, number),
             k if k == Kind::ThreadChecker as u32 => checks::thread(local, frame, site, slot),
             k if k == Kind::Graph as u32 => {
                 // The thread gets its chunk back.
@@ -212,10 +212,10 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
 extern "C" fn left(frame: &Frame, _: u32) -> u8 {
     let (local, place) = (local(), frame.slot());
     let entry = shadow::top_of(local, place);
-    let (tsc, word) = shadow::time_and_word(entry);
+    let (tsc, word) = entries::time_and_word(entry);
     let (number, flags) = (word as u32 & !WRITTEN, (word >> 32) as u32);
     if let Some(site) = sites::get(number).filter(|_| !in_tracer(local, place)) {
-        let (seen, epoch) = shadow::seen(flags);
+        let (seen, epoch) = entries::seen(flags);
         let now = if tsc != 0 { kernel::tsc().wrapping_sub(tsc) } else { 0 };
         let mut own = None;
         for slot in tracers::reverse(seen | site.tracers.load(Relaxed)) {
@@ -227,7 +227,7 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
                         own.get_or_insert_with(|| Inside::new(local, frame)).exit(exit, site, local);
                     }
                 }
-                k if k == Kind::Count as u32 && saw && tsc != 0 => checks::add_time(local, number, entry, now),
+                k if k == Kind::Count as u32 && saw && tsc != 0 => counts::add_time(local, number, entry, now),
                 k if k == Kind::LoopChecker as u32 && saw => checks::duration(local, frame, site, slot, entry, now),
                 k if k == Kind::Graph as u32 && saw => {
                     own = None;

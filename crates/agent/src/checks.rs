@@ -5,56 +5,12 @@ use crate::memory::load;
 use crate::sites::Site;
 use crate::thread::{self, Local};
 use crate::tracers::{self, Slot};
-use crate::{kernel, permits, shadow};
-use abi::thread::{Row, WRITTEN};
+use crate::{child, entries, kernel, permits, shadow};
+use abi::thread::WRITTEN;
 use abi::tracer::{Kind, MAIN, STACK, STOP, Violation};
-use core::arch::asm;
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
-/// Adds to a word of the thread, in one instruction, because a handler may add to it too.
-#[inline(always)]
-fn add(address: u64, value: u64) {
-    // SAFETY: a word of the thread's own rows.
-    unsafe { asm!("add qword ptr [{}], {}", in(reg) address, in(reg) value, options(nostack)) };
-}
-
-fn row(local: &Local, number: u32) -> u64 {
-    let counts = local.counts.load(Relaxed);
-    if counts == 0 { 0 } else { counts + u64::from(number) * size_of::<Row>() as u64 }
-}
-
-/// A call of a function that is counted begins.
-#[inline(always)]
-pub fn count(local: &Local, number: u32) {
-    if local.counts.load(Relaxed) == 0 && permits::records() {
-        let mask = kernel::block();
-        thread::give_counts(local);
-        kernel::set_mask(mask);
-    }
-    match row(local, number) {
-        0 => {
-            thread::miss();
-        }
-        row => add(row, 1),
-    }
-}
-
-/// A call has ended. `patch::stub` says what is done with its time.
-#[inline(always)]
-pub fn add_time(local: &Local, number: u32, entry: u64, ticks: u64) {
-    let own = row(local, number);
-    if own == 0 {
-        return;
-    }
-    add(own + 8, ticks);
-    add(own + 16, ticks);
-    let below = shadow::word_below(entry);
-    if below & WRITTEN != 0 && crate::sites::get(below & !WRITTEN).is_some() {
-        add(row(local, below & !WRITTEN) + 16, ticks.wrapping_neg());
-    }
-}
 
 /// Whether this is the main thread.
 fn is_main() -> bool {
@@ -75,22 +31,17 @@ fn is_named(slot: &Slot) -> bool {
 /// A function that only some threads may call begins.
 pub fn thread(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
     let main_may = slot.option(1) & MAIN != 0;
-    let allowed = main_may && (local.tid.load(Relaxed) == main() || is_main()) || is_named(slot);
+    let allowed = main_may && (local.tid.load(Relaxed) == child::owner() || is_main()) || is_named(slot);
     if !allowed {
         violation(frame, site, slot, 0);
     }
 }
 
-/// The process's id, from when it was last looked for: a child of fork looks again.
-fn main() -> u32 {
-    crate::chunks::state().map_or(0, |s| s.pid.load(Relaxed))
-}
-
 /// A function has returned: if it was called by the one that is watched, on the main thread, it may have taken too long.
 pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: u64, ticks: u64) {
-    let caller = shadow::word_below(entry);
+    let caller = entries::word_below(entry);
     let watched = caller & WRITTEN != 0 && u64::from(caller & !WRITTEN) == slot.option(0);
-    if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == main() || is_main()) {
+    if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == child::owner() || is_main()) {
         violation(frame, site, slot, ticks);
     }
 }

@@ -4,7 +4,7 @@
 use crate::plan::Plan;
 use crate::talk::{self, Descriptor, bytes};
 use crate::tracers::{self, Own, Slot, Tracer};
-use crate::{checks, chunks, kernel, plans, sites, thread};
+use crate::{checks, kernel, plans, shared, sites, thread};
 use abi::message::{MAGIC, Reason};
 use abi::tracer::{Counted, Kind, Known, NAME, Operation, PRELOADED, Printed, Refused, Reply, Request, State, Target};
 use core::mem::size_of;
@@ -187,7 +187,7 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
         let (mut place, mut reported) = (t.place(), t.reported.load(Relaxed));
         if t.kind() == Kind::Graph as u32 {
             // One whose collector is gone has ended.
-            let collector = Some(chunks::collector()).filter(|c| place != 0 && *c != 0);
+            let collector = Some(shared::collector()).filter(|c| place != 0 && *c != 0);
             let began = if plans::are_kept() { 0 } else { PRELOADED };
             (place, reported) = collector.map_or((0, 0), |c| (place, u64::from(c) | began));
         }

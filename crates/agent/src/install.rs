@@ -10,8 +10,8 @@ use crate::context::Context;
 use crate::kernel::{self, KernelAction};
 use crate::plan::{Plan, map_area, table};
 use crate::text::{read_text, write_text};
-use crate::{areas, chunks, heap, originals, own, record, sites};
-use abi::message::{Hook, Installed, MAGIC, Reason};
+use crate::{areas, originals, own, record, shared, sites, tables};
+use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -25,26 +25,21 @@ const SIGTRAP: u32 = 5;
 const SYNC: usize = 1 << 5;
 const REGISTER: usize = 1 << 6;
 
-/// An answer without a patch.
-pub fn failure(error: u32) -> Installed {
-    Installed { magic: MAGIC, error, patched: 0, other_bytes: 0, no_area: 0, failed: 0 }
-}
-
 /// Has the unwinder use the mappings of a plan, if it has some.
 pub fn use_mappings(bytes: &[u8]) {
     let header = table::<Header>(bytes, 0, 1).and_then(<[Header]>::first);
     let mappings = header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default();
     if !mappings.is_empty() {
-        heap::map_of_process(mappings);
+        tables::map_of_process(mappings);
     }
 }
 
 /// Maps the areas and makes the patches.
 pub fn install(bytes: &[u8], reason: Reason) -> Installed {
-    let Some(plan) = Plan::new(bytes) else { return failure(kernel::EPROTO) };
+    let Some(plan) = Plan::new(bytes) else { return Installed::failure(kernel::EPROTO) };
     // One byte for each area: whether it is there. New memory, which goes when the plan has been carried out.
     let len = (plan.areas.len() as u64 + 4096) & !4095;
-    let Some(flags) = kernel::reserve(len) else { return failure(kernel::ENOMEM) };
+    let Some(flags) = kernel::reserve(len) else { return Installed::failure(kernel::ENOMEM) };
     // SAFETY: so many bytes have been reserved.
     let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
@@ -56,12 +51,12 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
         let Some(patch) = patch.filter(|p| there.get(p.area as usize) == Some(&1)) else { continue };
         originals::set(original.hook, original.address);
         if original.hook == Hook::FreeOfLibc as u32 {
-            heap::set_free_of_libc(patch.address - u64::from(patch.skipped));
+            originals::set_free_of_libc(patch.address - u64::from(patch.skipped));
         }
     }
     // With memory for records, and stubs that write some, it is a recording.
     let recording = plan.areas.iter().zip(there.iter()).find(|(area, there)| **there == 1 && area.stubs > 0);
-    if let Some((area, _)) = recording.filter(|_| chunks::control().is_some())
+    if let Some((area, _)) = recording.filter(|_| shared::control().is_some())
         && let Some(variant) = areas::variant(area.variant).filter(|v| abi::tracer::records(*v))
     {
         // SAFETY: the area is there, and its pointers lie behind its stubs.
@@ -69,11 +64,11 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
         if !record::begin(variant, minimum) {
             // SAFETY: nothing of it is borrowed any more.
             unsafe { kernel::unmap(flags, len) };
-            return failure(kernel::EBUSY);
+            return Installed::failure(kernel::EBUSY);
         }
     }
     let patcher = Patcher::new(&plan, there, reason).map(|p| Patcher { hooked, ..p });
-    let installed = patcher.map_or_else(|| failure(kernel::ENOMEM), Patcher::run);
+    let installed = patcher.map_or_else(|| Installed::failure(kernel::ENOMEM), Patcher::run);
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
     installed
@@ -110,7 +105,7 @@ impl<'a> Patcher<'a> {
             undo: false,
             spared: Spared::Nothing,
             hooked: false,
-            done: failure(0),
+            done: Installed::failure(0),
         })
     }
 
@@ -242,7 +237,7 @@ impl<'a> Patcher<'a> {
         if self.memory < 0 || kernel::pread(self.memory, &mut bytes, page) != 4096 {
             return false;
         }
-        let (mut done, mut changed) = (failure(0), false);
+        let (mut done, mut changed) = (Installed::failure(0), false);
         for patch in patches {
             let at = (patch.address - page) as usize;
             let len = patch.len as usize;

@@ -3,7 +3,8 @@
 
 use crate::install::Spared;
 use crate::{
-    areas, chunks, command, heap, hooks, kernel, originals, own, plans, record, sites, slots, talk, thread, tracers,
+    areas, child, command, heap, hooks, kernel, originals, own, plans, record, session, shared, sites, slots, talk,
+    thread, tracers,
 };
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
@@ -44,7 +45,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         o if o == Order::Tracers as u32 => serve(invocation, texts),
         _ => Err(kernel::EPROTO),
     };
-    if invocation.flags & FREE != 0 && chunks::session() == 0 && !slots::owe() && sites::release() {
+    if invocation.flags & FREE != 0 && session::state() == 0 && !slots::owe() && sites::release() {
         free();
     }
     answer(invocation);
@@ -55,17 +56,17 @@ fn answer(invocation: &mut Invocation) {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     invocation.flags = flag(originals::are_in(), HOOKED) | flag(tracers::are_enabled(), TRACED);
     (invocation.areas_at, invocation.areas) = areas::table();
-    invocation.session = chunks::session();
+    invocation.session = session::state();
     invocation.tls = thread::tls_offset();
     invocation.stride = thread::ENTRY;
 }
 
 fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
-    match chunks::session() {
+    match session::state() {
         0 => {}
         1 => return Err(kernel::EBUSY),
         // The hooks of tracers.
-        _ if tracers::are_enabled() && chunks::control().is_none() => {}
+        _ if tracers::are_enabled() && shared::control().is_none() => {}
         _ => drop(end(invocation.flags & FREE != 0)),
     }
     if invocation.flags & FREE != 0 && !slots::owe() && !plans::any() && sites::release() {
@@ -77,11 +78,11 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let texts = unsafe { core::slice::from_raw_parts(texts, socket.saturating_add(path)) };
     let (socket, path) = texts.split_at_checked(socket).ok_or(kernel::EPROTO)?;
-    if !(chunks::begin() && areas::begin() && slots::begin() && plans::begin() && own::name(socket, path)) {
+    if !(child::begin() && areas::begin() && slots::begin() && plans::begin() && own::name(socket, path)) {
         return Err(kernel::ENOMEM);
     }
     hooks::begin();
-    let done = talk::attempt(Reason::Attach);
+    let done = session::attempt(Reason::Attach);
     match done {
         Ok(true) => hooks::adopt(),
         _ => drop(end(whole)),
@@ -93,7 +94,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
 fn serve(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
     // SAFETY: the collector says that so many bytes follow.
     let socket = unsafe { core::slice::from_raw_parts(texts, (invocation.socket_len as usize).min(100)) };
-    if !(chunks::begin() && areas::begin() && slots::begin()) {
+    if !(child::begin() && areas::begin() && slots::begin()) {
         return Err(kernel::ENOMEM);
     }
     if command::serve(socket) { Ok(()) } else { Err(kernel::ECONNREFUSED) }
@@ -111,7 +112,7 @@ fn end(free: bool) -> u64 {
     if spared != Spared::Hooks {
         hooks::end();
     }
-    chunks::leave();
+    shared::leave();
     heap::leave(free);
     left
 }
@@ -119,7 +120,7 @@ fn end(free: bool) -> u64 {
 /// Gives memory back that no thread needs.
 fn free() {
     areas::free();
-    chunks::free();
+    shared::free();
 }
 
 const _: () = assert!(size_of::<Invocation>().is_multiple_of(8));

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  invoke ─┐ (attach, detach)
-//!  start ──┴─► talk (socket) ──► install (areas, patches)
-//!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► talk, in a new process
+//!  start ──┴─► session ──► talk (socket) · install (areas, patches)
+//!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► child (of fork) ──► talk
 //!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers) · record (graph)
 //!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
 //!  hooks: frames (unwinding) · signals · exec · fork · modules ──► permits (what the program has forbidden itself)
@@ -29,9 +29,12 @@ mod areas;
 mod args;
 mod calls;
 mod checks;
+mod child;
 mod chunks;
 mod command;
 mod context;
+mod counts;
+mod entries;
 mod frame;
 mod heap;
 mod hooks;
@@ -39,6 +42,7 @@ mod install;
 mod invoke;
 mod kernel;
 mod memory;
+mod op;
 mod originals;
 mod own;
 mod permits;
@@ -46,11 +50,14 @@ mod plan;
 mod plans;
 mod record;
 mod registers;
+mod session;
 mod shadow;
+mod shared;
 mod sites;
 mod slots;
 mod slow;
 mod start;
+mod tables;
 mod talk;
 mod text;
 mod thread;

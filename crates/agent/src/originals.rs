@@ -24,6 +24,19 @@ pub fn set(hook: u32, address: u64) {
     }
 }
 
+/// Where `free` of libc begins.
+static FREE_OF_LIBC: AtomicU64 = AtomicU64::new(0);
+
+/// Notes where `free` of libc begins.
+pub fn set_free_of_libc(start: u64) {
+    FREE_OF_LIBC.store(start, Relaxed);
+}
+
+/// Where `free` of libc begins; 0: it is not hooked.
+pub fn free_of_libc() -> u64 {
+    FREE_OF_LIBC.load(Relaxed)
+}
+
 /// Whether functions lead here.
 pub fn are_in() -> bool {
     NOTED.iter().any(|n| n.load(Relaxed) != 0)

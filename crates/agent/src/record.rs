@@ -4,7 +4,7 @@
 use crate::sites::Site;
 use crate::thread::Local;
 use crate::tracers::{self, Slot, Tracer};
-use crate::{checks, chunks, kernel, permits, shadow, sites};
+use crate::{chunks, counts, entries, kernel, permits, sites};
 use abi::stub::Variant;
 use abi::thread::{CUR, END, HIGH, RECORDED, WRITTEN};
 use abi::tracer::{Kind, Reply};
@@ -97,7 +97,7 @@ pub fn of(bits: u32) -> Option<&'static Slot> {
 /// What the flags of an entry get where a recording sees the beginning of a call, and writes it late.
 #[inline(always)]
 pub fn flags(slot: &Slot) -> u32 {
-    if is_late(slot) { shadow::PENDING } else { 0 }
+    if is_late(slot) { entries::PENDING } else { 0 }
 }
 
 /// A call begins.
@@ -122,21 +122,21 @@ pub fn exit(local: &Local, entry: u64, site: &Site, slot: &Slot, took: u64) {
 /// A call that was left ends: its exit is recorded, and what stubs count of it. `entry` is its entry in the shadow stack, which counts for
 /// nothing from then on; all above it have been ended.
 pub fn left(local: &Local, entry: u64) {
-    let (tsc, word) = shadow::time_and_word(entry);
+    let (tsc, word) = entries::time_and_word(entry);
     let (function, flags) = (word as u32, (word >> 32) as u32);
     let number = function & !(WRITTEN | RECORDED);
     if number == 0 {
         return;
     }
     if local.busy.load(Relaxed) != 0 {
-        shadow::forget(entry);
+        entries::forget(entry);
         return chunks::drop_records(local, 1);
     }
     let took = || if tsc != 0 && permits::records() { kernel::tsc().wrapping_sub(tsc) } else { 0 };
     if flags == u32::MAX {
-        shadow::forget(entry);
+        entries::forget(entry);
         match function & RECORDED {
-            0 => checks::add_time(local, number, entry, took()),
+            0 => counts::add_time(local, number, entry, took()),
             _ => write(local, number << 1 | 1),
         }
     } else if function & WRITTEN == 0 {
@@ -144,18 +144,18 @@ pub fn left(local: &Local, entry: u64) {
         if took() >= least {
             write_late(local, entry, number << 1 | 1);
         }
-        shadow::forget(entry);
+        entries::forget(entry);
     } else if let Some(site) = sites::get(number) {
-        let (seen, epoch) = shadow::seen(flags);
+        let (seen, epoch) = entries::seen(flags);
         let took = took();
         for slot in tracers::reverse(seen) {
             match slot.kind() {
-                k if k == Kind::Count as u32 && slot.is_older(epoch) => checks::add_time(local, number, entry, took),
+                k if k == Kind::Count as u32 && slot.is_older(epoch) => counts::add_time(local, number, entry, took),
                 k if k == Kind::Graph as u32 && slot.is_older(epoch) => exit(local, entry, site, slot, took),
                 _ => {}
             }
         }
-        shadow::forget(entry);
+        entries::forget(entry);
     }
 }
 
@@ -163,7 +163,7 @@ pub fn left(local: &Local, entry: u64) {
 pub fn write_late(local: &Local, entry: u64, word: u32) {
     let now = kernel::tsc();
     let mask = kernel::block();
-    shadow::write_entries(local, entry, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
+    entries::write_entries(local, entry, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
     chunks::emit(local, now, word, mask);
     kernel::set_mask(mask);
 }

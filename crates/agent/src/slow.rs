@@ -3,10 +3,10 @@
 //! In assembly: everything that the program may have in registers is saved, but for the upper halves of vectors, which code that is
 //! compiled for the base of x86_64 leaves alone. Then the Rust part gets the frame of the stub.
 
-use crate::chunks::State;
+use crate::child::State;
 use crate::kernel;
 use crate::thread::{self, IN_TRACER, Local, local};
-use crate::{chunks, permits, record, shadow};
+use crate::{child, chunks, entries, permits, record, shadow, shared};
 use abi::shared::Control;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -119,15 +119,15 @@ global_asm!(
     "jmp trapline_room",
     ".cfi_endproc",
     ".size trapline_chunk, .-trapline_chunk",
-    shared = sym chunks::SHARED,
+    shared = sym shared::SHARED,
     running = const offset_of!(Control, running),
     chunk = const offset_of!(Local, chunk),
     limit = const offset_of!(Local, limit),
     top = const offset_of!(Local, top),
     ahead = const thread::AHEAD,
-    state = sym chunks::STATE,
+    state = sym child::STATE,
     asked = const offset_of!(State, asked),
-    done = const chunks::DONE,
+    done = const child::DONE,
 );
 
 unsafe extern "C" {
@@ -220,7 +220,7 @@ extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
 extern "C" fn late(_: &Frame, _: u32) -> u8 {
     let local = local();
     let entry = shadow::top(local);
-    let (_, word) = shadow::time_and_word(entry);
+    let (_, word) = entries::time_and_word(entry);
     record::write_late(local, entry, (word as u32) << 1 | 1);
     CLEAR
 }

@@ -1,8 +1,8 @@
 //! The beginning: the constructor, which the loader runs before the program. It takes what belongs to the agent out of the
 //! environment in place, so that the program sees the environment that its user gave.
 
-use crate::{areas, chunks, hooks, kernel, memory, own, slots, talk};
-use abi::message::Reason;
+use crate::{areas, args, calls, child, hooks, kernel, memory, own, session, slots, slow, talk};
+use abi::message::{Reason, SLOWS, Slow};
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const VARIABLE: &[u8] = b"TRAPLINE_AGENT=";
@@ -14,6 +14,7 @@ static CONSTRUCTOR: extern "C" fn(u64, u64, u64) = constructor;
 
 extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
     let mask = kernel::block();
+    talk::note_code(&slow_code(), &hooks::addresses());
     // glibc passes them; musl passes nothing, and the kernel knows where it has put them.
     let given = count > 0 && count < 1 << 32 && environment == arguments.wrapping_add(8 * (count + 1));
     if let Some(environment) = if given { Some(environment) } else { find_environment() } {
@@ -26,10 +27,34 @@ extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
 }
 
 fn begin() {
-    if chunks::begin() && areas::begin() && slots::begin() {
+    if child::begin() && areas::begin() && slots::begin() {
         hooks::begin();
-        talk::ask(Reason::Start);
+        session::ask(Reason::Start);
     }
+}
+
+/// Where the slow code is, for the collector.
+fn slow_code() -> [u64; SLOWS] {
+    let mut out = [0; SLOWS];
+    let mut set = |slow: Slow, code: &u8| {
+        if let Some(place) = out.get_mut(slow as usize) {
+            *place = core::ptr::from_ref(code) as u64;
+        }
+    };
+    let [chunk, enter, exit, high, late, count] = slow::code();
+    set(Slow::Chunk, chunk);
+    set(Slow::Enter, enter);
+    set(Slow::Exit, exit);
+    set(Slow::High, high);
+    set(Slow::Late, late);
+    set(Slow::Count, count);
+    let [call, left] = calls::code();
+    set(Slow::Call, call);
+    set(Slow::Return, left);
+    let [arguments, result] = args::code();
+    set(Slow::Arguments, arguments);
+    set(Slow::Result, result);
+    out
 }
 
 /// Takes the agent's variables out of an environment. True: the process is to be traced.

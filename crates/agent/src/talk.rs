@@ -1,8 +1,8 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
-use crate::{args, calls, chunks, heap, hooks, install, originals, own, permits, plans, slow, thread};
-use abi::message::{Hello, Installed, MAGIC, Reason, SLOWS, Slow, Untraced, Verdict, Welcome};
+use crate::{originals, own, shared, thread};
+use abi::message::{HOOKS, Hello, Installed, MAGIC, Reason, SLOWS, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,11 +14,18 @@ const BRIEF: u64 = 1;
 /// The most text of `/proc/self/maps`, and what there is room for at first.
 const MAPS: u64 = 64 << 20;
 const FIRST: u64 = 64 << 10;
-/// The most bytes of a plan.
-const PLAN: u64 = 1 << 32;
 
 /// What `/proc/self/maps` had of files with code when the collector last saw it, as a hash.
 static SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Where the code is that plans lead to: the slow code of stubs, and hooks.
+static SLOW: [AtomicU64; SLOWS] = [const { AtomicU64::new(0) }; SLOWS];
+static HOOKED: [AtomicU64; HOOKS] = [const { AtomicU64::new(0) }; HOOKS];
+
+/// Notes where that code is, for what the collector is told. At the start.
+pub fn note_code(slow: &[u64; SLOWS], hooks: &[u64; HOOKS]) {
+    SLOW.iter().zip(slow).chain(HOOKED.iter().zip(hooks)).for_each(|(to, at)| to.store(*at, Relaxed));
+}
 
 /// Text of `/proc/self/maps`, in memory of its own.
 struct Maps {
@@ -91,17 +98,21 @@ pub fn bytes<T>(message: &T) -> &[u8] {
     unsafe { core::slice::from_raw_parts(core::ptr::from_ref(message).cast(), size_of::<T>()) }
 }
 
-/// Asks the collector, and does what it answers. All signals are blocked. Without a collector nothing happens.
-pub fn ask(reason: Reason) {
-    let _ = attempt(reason);
+/// What the collector has answered.
+pub struct Answer {
+    socket: Descriptor,
+    pub welcome: Welcome,
+    shared: Option<Descriptor>,
+    pub plan: Option<Descriptor>,
+    pub tables: Option<Descriptor>,
 }
 
-/// As [`ask`]; whether there is anything to be done, or an errno.
-pub fn attempt(reason: Reason) -> Result<bool, u32> {
+/// Asks the collector. All signals are blocked. None: modules have not changed since; or an errno.
+pub fn ask(reason: Reason) -> Result<Option<Answer>, u32> {
     let maps = Maps::read().ok_or(kernel::ENOMEM)?;
     let hash = maps.hash();
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
-        return Ok(false);
+        return Ok(None);
     }
     let socket = connect(own::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
     if !greet(&socket, reason, maps.text()) {
@@ -114,9 +125,40 @@ pub fn attempt(reason: Reason) -> Result<bool, u32> {
             answer => break answer.ok_or(kernel::EPROTO)?,
         }
     };
-    let installed = obey(&welcome, descriptors, reason);
-    send_all(&socket, bytes(&installed));
-    if installed.error != 0 { Err(installed.error) } else { Ok(welcome.verdict != Verdict::Leave as u32) }
+    let came = descriptors.iter().filter(|d| d.0 >= 0).count() as u32;
+    // Those that are not sent are left out: a process that loads modules later has its memory already.
+    let mut rest = descriptors.into_iter().filter(|d| d.0 >= 0);
+    let mut take = |bytes: u64| if bytes > 0 && welcome.verdict != Verdict::Leave as u32 { rest.next() } else { None };
+    let (shared, plan, tables) = (take(welcome.shared), take(welcome.plan), take(welcome.tables));
+    let answer = Answer { socket, welcome, shared, plan, tables };
+    // Descriptors that the process has no room for do not arrive.
+    if came < welcome.descriptors.min(3) {
+        answer.finish(&Installed::failure(kernel::EMFILE))?;
+    }
+    Ok(Some(answer))
+}
+
+impl Answer {
+    /// Maps the memory for records, if it has come and there is none yet. Or an errno.
+    pub fn use_shared(&mut self) -> Result<(), u32> {
+        let Some(file) = self.shared.take().filter(|_| shared::control().is_none()) else { return Ok(()) };
+        let len = self.welcome.shared;
+        let first = shared::first(len);
+        let protection = kernel::PROT_READ | kernel::PROT_WRITE;
+        let at = map_first(&file, (len, first), protection, kernel::MAP_SHARED).ok_or(kernel::ENOMEM)?;
+        if !shared::attach(at, len) {
+            // SAFETY: it was refused, so nobody uses it.
+            unsafe { kernel::unmap(at, len) };
+            return Err(kernel::EPROTO);
+        }
+        Ok(())
+    }
+
+    /// Says what was done. Whether there was anything to be done, or the errno that was said.
+    pub fn finish(&self, installed: &Installed) -> Result<bool, u32> {
+        send_all(&self.socket, bytes(installed));
+        if installed.error != 0 { Err(installed.error) } else { Ok(self.welcome.verdict != Verdict::Leave as u32) }
+    }
 }
 
 /// Tells the collector that the process is about to execute a program, and why the agent cannot follow into it, if so. False: nobody
@@ -176,8 +218,8 @@ pub fn hello(reason: Reason, text: usize) -> Hello {
         parent: kernel::getppid() as u32,
         maps_len: text as u32,
         tls: thread::tls_offset(),
-        slow: slow_code(),
-        hooks: hooks::addresses(),
+        slow: core::array::from_fn(|i| SLOW.get(i).map_or(0, |at| at.load(Relaxed))),
+        hooks: core::array::from_fn(|i| HOOKED.get(i).map_or(0, |at| at.load(Relaxed))),
         originals: originals::address(),
     }
 }
@@ -229,90 +271,14 @@ pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descripto
     Some(descriptors)
 }
 
-fn obey(welcome: &Welcome, descriptors: [Descriptor; 3], reason: Reason) -> Installed {
-    // Descriptors that the process has no room for do not arrive.
-    let came = descriptors.iter().filter(|d| d.0 >= 0).count() as u32;
-    if came < welcome.descriptors.min(3) {
-        return install::failure(kernel::EMFILE);
-    }
-    // Those that are not sent are left out: a process that loads modules later has its memory already.
-    let mut rest = descriptors.into_iter();
-    let mut take = |bytes: u64| if bytes > 0 && welcome.verdict != Verdict::Leave as u32 { rest.next() } else { None };
-    let (shared, plan, tables) = (take(welcome.shared), take(welcome.plan), take(welcome.tables));
-    let has_tables = reason == Reason::Fork && heap::has_tables();
-    let len = if permits::grows() { welcome.tables } else { heap::TABLES_SIZE };
-    if let Some(tables) = tables.filter(|t| t.0 >= 0 && !has_tables)
-        && let Some(at) = map_first(&tables, (heap::TABLES_SIZE, len), kernel::PROT_READ, kernel::MAP_SHARED)
-        && !heap::use_tables(at, len)
-    {
-        // SAFETY: it was refused, so nobody uses it.
-        unsafe { kernel::unmap(at, len) };
-    }
-    heap::extend_tables(welcome.tables);
-    if let Some(shared) = shared.filter(|s| s.0 >= 0)
-        && chunks::control().is_none()
-    {
-        let protection = kernel::PROT_READ | kernel::PROT_WRITE;
-        let whole = (welcome.shared, chunks::first(welcome.shared));
-        let Some(at) = map_first(&shared, whole, protection, kernel::MAP_SHARED) else {
-            return install::failure(kernel::ENOMEM);
-        };
-        if !chunks::attach(at, welcome.shared) {
-            // SAFETY: it was refused, so nobody uses it.
-            unsafe { kernel::unmap(at, welcome.shared) };
-            return install::failure(kernel::EPROTO);
-        }
-    }
-    let Some(plan) = plan.filter(|p| p.0 >= 0 && welcome.plan > 0 && welcome.plan <= PLAN) else {
-        return install::failure(0);
-    };
-    let Some(at) = map_file(&plan, welcome.plan, kernel::PROT_READ, kernel::MAP_PRIVATE) else {
-        return install::failure(kernel::ENOMEM);
-    };
-    drop(plan);
-    // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
-    let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, welcome.plan as usize) };
-    let installed = install::install(bytes, reason);
-    install::use_mappings(bytes);
-    if !plans::keep(at, welcome.plan) {
-        // SAFETY: `bytes` is not used any more.
-        unsafe { kernel::unmap(at, welcome.plan) };
-    }
-    installed
-}
-
 /// Maps a file that has at least so many bytes.
 pub fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
     map_first(file, (len, len), protection, flags)
 }
 
 /// Maps the first `len` bytes of a file that has at least `whole`, where it can grow.
-fn map_first(file: &Descriptor, (whole, len): (u64, u64), protection: usize, flags: usize) -> Option<u64> {
+pub fn map_first(file: &Descriptor, (whole, len): (u64, u64), protection: usize, flags: usize) -> Option<u64> {
     let size = kernel::size(file.0);
     let has = size > 0 && size as u64 >= whole;
     has.then(|| kernel::map_first(whole, len, protection, flags, file.0)).flatten()
-}
-
-/// Where the slow code is, for the collector.
-fn slow_code() -> [u64; SLOWS] {
-    let mut out = [0; SLOWS];
-    let mut set = |slow: Slow, code: &u8| {
-        if let Some(place) = out.get_mut(slow as usize) {
-            *place = core::ptr::from_ref(code) as u64;
-        }
-    };
-    let [chunk, enter, exit, high, late, count] = slow::code();
-    set(Slow::Chunk, chunk);
-    set(Slow::Enter, enter);
-    set(Slow::Exit, exit);
-    set(Slow::High, high);
-    set(Slow::Late, late);
-    set(Slow::Count, count);
-    let [call, left] = calls::code();
-    set(Slow::Call, call);
-    set(Slow::Return, left);
-    let [arguments, result] = args::code();
-    set(Slow::Arguments, arguments);
-    set(Slow::Result, result);
-    out
 }

@@ -73,6 +73,8 @@ pub struct Local {
     pub heap_busy: AtomicU32,
     /// How many handlers have interrupted that and not returned.
     pub heap_level: AtomicU32,
+    /// The end of its chunk, if that has a Malloc record; else 0.
+    pub last: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Local>() <= size_of::<Thread>());

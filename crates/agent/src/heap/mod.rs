@@ -9,19 +9,21 @@
 //! by an allocator are its own affair: the outermost counts. Errno, and all registers that a caller may rely on, stay as the original leaves them.
 
 mod entry;
+mod known;
+mod memory;
 mod sample;
 mod stacks;
 mod write;
 
 pub use entry::addresses;
-pub use stacks::{TABLES_SIZE, extend_tables, has_tables, leave, map_of_process, use_tables};
-pub use write::{before_fork, child, forget, resume, suspend};
+pub use write::{before_fork, resume, suspend};
 
+use crate::op::recording;
 use crate::thread::{Local, local};
+use crate::{chunks, originals, tables};
 use abi::heap::Op;
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
-use write::{allocated, freed, moved, now, reallocated, recording, unmapped};
+use write::{allocated, freed, moved, now, reallocated, unmapped};
 
 /// The frame of a stand-in: what its entry has pushed, and the return address above it.
 #[repr(C)]
@@ -64,6 +66,26 @@ fn outermost<T>(local: &Local, frame: &Frame, original: impl FnOnce() -> T) -> T
     result
 }
 
+/// Whether a block that the thread has got is recorded; if so, its free will be.
+#[inline(always)]
+fn takes(local: &Local, address: u64, size: u64) -> bool {
+    let rate = sample::rate();
+    if rate == 0 {
+        return true;
+    }
+    memory::memory(local).is_some_and(|m| m.countdown.takes(rate, size)) && keeps(local, address)
+}
+
+/// Notes a block that is to be recorded, or counts it as lost.
+#[cold]
+fn keeps(local: &Local, address: u64) -> bool {
+    let added = sample::add(address);
+    if !added {
+        chunks::drop_records(local, 1);
+    }
+    added
+}
+
 /// What allocates, has this size, and returns the block, or null.
 #[inline(always)]
 fn allocates(a: u64, b: u64, c: u64, original: Original, frame: &Frame, size: u64) -> u64 {
@@ -72,7 +94,7 @@ fn allocates(a: u64, b: u64, c: u64, original: Original, frame: &Frame, size: u6
         return original(a, b, c);
     }
     let block = outermost(local, frame, || original(a, b, c));
-    if block != 0 && sample::takes(local, block, size) {
+    if block != 0 && takes(local, block, size) {
         allocated(local, Op::Malloc, now(local), block, size, frame);
     }
     block
@@ -104,7 +126,7 @@ extern "C" fn posix_memalign(place: u64, alignment: u64, size: u64, original: Or
     if error as u32 == 0 {
         // SAFETY: the original has just put the block's address there.
         let block = unsafe { crate::memory::load(place) };
-        if block != 0 && sample::takes(local, block, size) {
+        if block != 0 && takes(local, block, size) {
             allocated(local, Op::Malloc, now(local), block, size, frame);
         }
     }
@@ -130,7 +152,7 @@ fn reallocates(block: u64, b: u64, c: u64, original: Original, frame: &Frame, ti
         }
         return new;
     }
-    match (was_seen, new != 0 && sample::takes(local, new, size)) {
+    match (was_seen, new != 0 && takes(local, new, size)) {
         (false, false) => {}
         (false, true) => allocated(local, Op::Malloc, now(local), new, size, frame),
         (true, false) => freed(local, before, block),
@@ -161,23 +183,24 @@ extern "C" fn free(block: u64, b: u64, c: u64, original: Original, frame: &Frame
     outermost(local, frame, || original(block, b, c))
 }
 
-/// Where `free` of libc begins.
-static FREE_OF_LIBC: AtomicU64 = AtomicU64::new(0);
-
-/// Notes where `free` of libc begins.
-pub fn set_free_of_libc(start: u64) {
-    FREE_OF_LIBC.store(start, Relaxed);
-}
-
 /// `free(block)` of libc. At the end of a thread glibc frees the blocks of its cache (tcache_thread_shutdown), which the program has freed
 /// before: such a call names `free` itself, where all others, libc's own too, go through a table (PLT).
 extern "C" fn free_of_libc(block: u64, b: u64, c: u64, original: Original, frame: &Frame) -> u64 {
     // SAFETY: the caller's call instruction ends there: the distance of a direct one is in its last four bytes.
     let distance = unsafe { ((frame.address - 4) as *const i32).read_unaligned() };
-    if frame.address.wrapping_add_signed(distance.into()) == FREE_OF_LIBC.load(Relaxed) {
+    if frame.address.wrapping_add_signed(distance.into()) == originals::free_of_libc() {
         return original(block, b, c);
     }
     free(block, b, c, original, frame)
+}
+
+/// Forgets what belongs to a session: the next collector knows no stack, and has tables and mappings of its own. All other threads are
+/// stopped. `free`: none of them is in the agent.
+pub fn leave(free: bool) {
+    known::forget();
+    sample::forget();
+    memory::forget();
+    tables::leave(free);
 }
 
 /// Whether a call of the kernel has failed, by what libc's function returns.

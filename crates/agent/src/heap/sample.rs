@@ -11,9 +11,7 @@
 //!       └► bucket: 8 addresses in a cache line, 0 where there is none; the next three where it is full
 //! ```
 
-use super::stacks::Memory;
-use crate::kernel;
-use crate::thread::Local;
+use crate::{kernel, shared};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
@@ -185,27 +183,7 @@ pub fn forget() {
 /// How many bytes one record is for; 0: all allocations are recorded.
 #[inline(always)]
 pub fn rate() -> u64 {
-    crate::chunks::control().map_or(0, |c| c.sample.load(Relaxed))
-}
-
-/// Whether a block that the thread has got is recorded; if so, its free will be.
-#[inline(always)]
-pub fn takes(local: &Local, address: u64, size: u64) -> bool {
-    let rate = rate();
-    if rate == 0 {
-        return true;
-    }
-    super::write::memory(local).is_some_and(|m: &mut Memory| m.countdown.takes(rate, size)) && keeps(local, address)
-}
-
-/// Notes a block that is to be recorded, or counts it as lost.
-#[cold]
-fn keeps(local: &Local, address: u64) -> bool {
-    let added = add(address);
-    if !added {
-        crate::chunks::drop_records(local, 1);
-    }
-    added
+    shared::control().map_or(0, |c| c.sample.load(Relaxed))
 }
 
 /// Whether the free of a block is recorded, which is about to happen.

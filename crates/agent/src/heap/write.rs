@@ -4,70 +4,25 @@
 //! signals need not be blocked. The chunk that was interrupted is there again when the handler returns. If it never does (siglongjmp), that
 //! chunk stays the thread's until it ends, and what was begun there is no record: its word is 0.
 
-use super::Frame;
-use super::stacks::{self, Memory};
-use crate::thread::{self, Local};
-use crate::{chunks, kernel, permits};
-use abi::heap::{COARSE, Op, RECORDED};
-use abi::shared::HIGH;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64, compiler_fence};
-
-/// How far ahead of a record memory is fetched, bytes.
-const AHEAD: u64 = 512;
-/// Bytes of a marker.
-const MARKER: u64 = 8;
-/// Bytes of a record up to its address.
-const HEAD: u64 = 16;
-/// Bytes of a record behind which its length counts.
-const BEFORE_VALUES: u64 = 10;
-
-/// Whether allocations are recorded.
-#[inline(always)]
-pub fn recording() -> bool {
-    chunks::control().is_some_and(|c| c.heap.load(Relaxed) & RECORDED != 0)
-}
-
-/// The first thread that has allocated.
-static FIRST: AtomicU32 = AtomicU32::new(0);
-/// 1: others have. A thread sees that after it has got memory that another one has freed: so times are compared where it matters only.
-static SEVERAL: AtomicU32 = AtomicU32::new(0);
+use super::memory::{self, Memory, memory};
+use super::{Frame, stacks};
+use crate::op::{HEAD, MARKER, put, recording};
+use crate::thread::Local;
+use crate::{child, chunks, kernel, shared};
+use abi::heap::{COARSE, Op};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use core::sync::atomic::compiler_fence;
 
 /// The time of a record.
 #[inline(always)]
 pub fn now(local: &Local) -> u64 {
-    if let Some(control) = chunks::control()
+    if let Some(control) = shared::control()
         && control.heap.load(Relaxed) & COARSE != 0
-        // Whether there are several threads is known once this one has begun.
-        && (local.heap.load(Relaxed) != 0 || begin(local))
-        && SEVERAL.load(Relaxed) == 0
+        && memory::is_alone(local)
     {
         return control.now.load(Relaxed);
     }
     kernel::tsc_in_order()
-}
-
-/// The thread's memory; None: there is none to be had.
-#[inline(always)]
-pub fn memory(local: &Local) -> Option<&'static mut Memory> {
-    if local.heap.load(Relaxed) == 0 && !begin(local) {
-        return None;
-    }
-    // SAFETY: it is the thread's alone; a handler that interrupts a busy thread uses another part of it (`stacks::of`).
-    Some(unsafe { &mut *(local.heap.load(Relaxed) as *mut Memory) })
-}
-
-/// Gives a thread its memory.
-#[cold]
-fn begin(local: &Local) -> bool {
-    let Some(mask) = permits::block() else { return false };
-    let given = thread::enter(local) && thread::give_heap(local, size_of::<Memory>() as u64);
-    let tid = local.tid.load(Relaxed);
-    if given && FIRST.compare_exchange(0, tid, Relaxed, Relaxed).is_err_and(|first| first != tid) {
-        SEVERAL.store(1, Release);
-    }
-    kernel::set_mask(mask);
-    given
 }
 
 /// Runs `body` while the thread is busy.
@@ -84,40 +39,6 @@ fn busy(local: &Local, body: impl FnOnce()) {
 #[inline(always)]
 fn has_room(local: &Local, bytes: u64) -> bool {
     chunks::has_room(local, bytes + MARKER)
-}
-
-/// Writes a record, for which there is room: `rest` and `more` follow its address. The thread is busy. False: a handler has forked
-/// meanwhile, and this is the child; or another session has begun.
-#[inline(always)]
-fn put(local: &Local, time: u64, op: Op, address: u64, rest: &[u64], more: &[u64]) -> bool {
-    let mut at = local.cur.load(Relaxed);
-    let (begun, high) = (at, (time >> 32) as u32);
-    if at == 0 {
-        return false;
-    }
-    let len = HEAD + 8 * (rest.len() + more.len()) as u64;
-    // The collector has had this memory last: it comes from another processor's cache.
-    // SAFETY: a hint; the address may be anything.
-    unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>((at + AHEAD) as *const i8) };
-    // SAFETY: the room lies in the thread's own chunk. The collector reads the word after the rest.
-    unsafe {
-        if local.high.load(Relaxed) != high {
-            (at as *mut u64).write_volatile(u64::from(HIGH) << 32 | u64::from(high));
-            local.high.store(high, Relaxed);
-            at += MARKER;
-        }
-        ((at + 8) as *mut u64).write_volatile(address << 16 | (len - BEFORE_VALUES));
-        for (i, word) in rest.iter().chain(more).enumerate() {
-            ((at + HEAD) as *mut u64).add(i).write_volatile(*word);
-        }
-        compiler_fence(SeqCst);
-        (at as *mut u64).write_volatile(u64::from(op.word()) << 32 | time & 0xffff_ffff);
-    }
-    let is_there = local.cur.load(Relaxed) == begun;
-    if is_there {
-        local.cur.store(at + len, Relaxed);
-    }
-    is_there
 }
 
 /// Writes a record without a stack, or counts it.
@@ -219,34 +140,10 @@ fn define(local: &Local, memory: &mut Memory, stack: u64, time: u64, bytes: u64)
     true
 }
 
-/// The thread begins a chunk: what it has written in another one is no longer the last record.
-pub fn forget(local: &Local) {
-    let at = local.heap.load(Relaxed);
-    if at != 0 {
-        // SAFETY: the thread's own memory.
-        unsafe { (*(at as *mut Memory)).forget() };
-    }
-}
-
-/// How many forks the process, or its parent before it was one, has made.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-/// The process that has forked last, in its own PID namespace.
-static FORKER: AtomicU32 = AtomicU32::new(0);
-
 /// The process is about to fork.
 pub fn before_fork(local: &Local) {
     if recording() {
-        let number = FORKS.fetch_add(1, Relaxed) + 1;
-        FORKER.store(kernel::getpid() as u32, Relaxed);
-        write(local, kernel::tsc(), Op::Fork, number, &[]);
-    }
-}
-
-/// A child has got memory of its own, and a chunk with room for this record and others: says whose child it is. Signals are blocked.
-pub fn child(local: &Local) {
-    let number = FORKS.load(Relaxed);
-    if recording() && number != 0 {
-        put(local, kernel::tsc(), Op::Child, number, &[FORKER.load(Relaxed).into()], &[]);
+        write(local, kernel::tsc(), Op::Fork, child::number(), &[]);
     }
 }
 
@@ -271,7 +168,7 @@ pub fn suspend(local: &Local) -> Suspended {
         s.pid = kernel::getpid() as u32;
         (s.chunk, s.high) = (local.chunk.swap(0, Relaxed), local.high.load(Relaxed));
         (s.cur, s.end) = (local.cur.swap(zero, Relaxed), local.end.swap(zero, Relaxed));
-        forget(local);
+        local.last.store(0, Relaxed);
     }
     s
 }
@@ -287,12 +184,12 @@ pub fn resume(local: &Local, s: &Suspended) {
     }
     local.heap_level.fetch_sub(1, Relaxed);
     // In a child that the handler has made, the chunk is its parent's.
-    if kernel::getpid() as u32 == s.pid && chunks::is_of_session(s.cur) {
+    if kernel::getpid() as u32 == s.pid && shared::is_of_session(s.cur) {
         local.chunk.store(s.chunk, Relaxed);
         local.high.store(s.high, Relaxed);
         local.cur.store(s.cur, Relaxed);
         local.end.store(s.end, Relaxed);
     }
-    forget(local);
+    local.last.store(0, Relaxed);
     local.heap_busy.store(s.busy, Relaxed);
 }

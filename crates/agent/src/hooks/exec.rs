@@ -8,7 +8,7 @@
 //! the same way and sets errno; so nothing needs to be undone.
 
 use crate::originals::original;
-use crate::{chunks, kernel, memory, own, permits, talk};
+use crate::{kernel, memory, own, permits, shared, talk};
 use abi::message::{Hook, Untraced};
 
 /// Variables, and bytes of text, of an environment that is made on the stack.
@@ -47,7 +47,7 @@ pub extern "C" fn fexecve(file: i32, arguments: u64, environment: u64) -> i32 {
 /// Executes a program with the agent in it. Comes back where that fails or would be wrong.
 pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flags: usize, at: bool) {
     if !permits::talk() {
-        return chunks::count_left();
+        return shared::count_left();
     }
     if !kernel::is_readable(environment) && environment != 0 || own::agent_path().is_empty() {
         return;
@@ -62,7 +62,7 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
     let name = unsafe { memory::string(path as *const u8, own::PATH) };
     if !talk::tell_exec(name, why) {
         // Nobody would answer the agent: the collector is gone, or in another network namespace.
-        return chunks::count_left();
+        return shared::count_left();
     }
     if why.is_some() {
         return;

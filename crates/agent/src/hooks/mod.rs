@@ -12,7 +12,7 @@ pub mod signals;
 use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
 use crate::thread::{Local, local};
-use crate::{chunks, heap, originals, permits, shadow, slots, talk};
+use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots};
 use abi::message::{HOOKS, Hook, Reason};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
@@ -205,7 +205,7 @@ fn add_filter(local: &Local, program: u64) {
         permits::forbid(READS);
     }
     if filter.refuses(&GROW_CALLS) {
-        chunks::map_all();
+        shared::map_all();
         permits::forbid(GROWS);
     }
     if filter.refuses(&SLOW_CALLS) {
@@ -230,10 +230,9 @@ extern "C" fn modules_changed() {
         return;
     }
     // A child of vfork has its parent's modules, and a child of fork asks for memory first.
-    let own = chunks::state().is_some_and(|s| s.pid.load(Relaxed) == kernel::getpid() as u32);
-    if own {
+    if child::owner() == kernel::getpid() as u32 {
         let mask = kernel::block();
-        talk::ask(Reason::Modules);
+        session::ask(Reason::Modules);
         kernel::set_mask(mask);
     }
 }

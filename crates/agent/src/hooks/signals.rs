@@ -10,7 +10,7 @@ use crate::kernel::KernelAction;
 use crate::memory::store;
 use crate::originals::original;
 use crate::thread::{ENTRY, Local, local};
-use crate::{areas, chunks, heap, kernel, permits, record, shadow};
+use crate::{areas, child, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
 use abi::stub::UNDO;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -87,7 +87,7 @@ pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -
     };
     let mask = permits::block();
     // A child of vfork has actions of its own, but its parent's memory: the table stays its parent's.
-    let owner = chunks::state().map_or(0, |s| s.pid.load(Relaxed));
+    let owner = child::owner();
     let pid = if mask.is_some() { kernel::getpid() as u32 } else { owner.max(1) };
     let shared = owner != pid && owner != 0;
     if !shared {

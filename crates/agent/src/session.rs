@@ -1,0 +1,55 @@
+//! The agent's part of a session: it asks the collector, and does what the answer says.
+
+use crate::talk::{Answer, map_file, map_first};
+use crate::{install, kernel, permits, plans, shared, tables, talk};
+use abi::message::{Installed, Reason};
+
+/// The most bytes of a plan.
+const PLAN: u64 = 1 << 32;
+
+/// Asks the collector, and does what it answers. All signals are blocked. Without a collector nothing happens.
+pub fn ask(reason: Reason) {
+    let _ = attempt(reason);
+}
+
+/// As [`ask`]; whether there is anything to be done, or an errno.
+pub fn attempt(reason: Reason) -> Result<bool, u32> {
+    let Some(mut answer) = talk::ask(reason)? else { return Ok(false) };
+    let installed = obey(&mut answer, reason).unwrap_or_else(Installed::failure);
+    answer.finish(&installed)
+}
+
+/// Uses tables, memory and plan, those that have come. Or an errno.
+fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
+    let len = if permits::grows() { answer.welcome.tables } else { tables::SIZE };
+    if let Some(file) = answer.tables.take()
+        && let Some(at) = map_first(&file, (tables::SIZE, len), kernel::PROT_READ, kernel::MAP_SHARED)
+        && !tables::begin(at, len)
+    {
+        // SAFETY: it was refused, so nobody uses it.
+        unsafe { kernel::unmap(at, len) };
+    }
+    tables::extend(answer.welcome.tables);
+    answer.use_shared()?;
+    let len = answer.welcome.plan;
+    let Some(plan) = answer.plan.take().filter(|_| len <= PLAN) else { return Ok(Installed::failure(0)) };
+    let at = map_file(&plan, len, kernel::PROT_READ, kernel::MAP_PRIVATE).ok_or(kernel::ENOMEM)?;
+    drop(plan);
+    // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
+    let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) };
+    let installed = install::install(bytes, reason);
+    install::use_mappings(bytes);
+    if !plans::keep(at, len) {
+        // SAFETY: `bytes` is not used any more.
+        unsafe { kernel::unmap(at, len) };
+    }
+    Ok(installed)
+}
+
+/// Whether a session is under way: 0, 1, or 2 where its collector is gone, or cannot be known because nothing is recorded.
+pub fn state() -> u32 {
+    match shared::control() {
+        None => 2 * u32::from(plans::any()),
+        Some(control) => 1 + u32::from(shared::was_left() || shared::is_gone(control)),
+    }
+}
