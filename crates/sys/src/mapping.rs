@@ -19,10 +19,8 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: only an address and a length; what may be done with the memory is settled by the owner's type.
+// SAFETY: only an address and a length. It is not Sync: whether threads may use the memory at once is for the owner's type to say.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; `&Mapping` only gives out the address.
-unsafe impl Sync for Mapping {}
 
 impl Mapping {
     pub fn new(fd: BorrowedFd, offset: usize, len: usize, mode: Mode) -> io::Result<Mapping> {
@@ -66,6 +64,9 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.base.cast(), self.len) };
     }
 }
+
+#[cfg(test)]
+crate::check::has_not!(Mapping: Sync);
 
 /// The machine's page size.
 pub(crate) fn page_size() -> usize {

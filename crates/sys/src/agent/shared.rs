@@ -246,12 +246,13 @@ impl Shared {
 
     /// Empties a chunk whose thread writes to it no more, and gives it back. `used`: bytes that were read of it; a record with values that
     /// was never finished may follow.
-    pub fn recycle(&self, chunk: usize, used: usize) {
+    pub fn recycle(&mut self, chunk: usize, used: usize) {
         let header = self.header(chunk);
         let at = self.first + chunk * self.chunk_size;
-        // SAFETY: within the mapping; the thread that wrote there has given the chunk up or is gone. A process that goes on writing
-        // spoils its own records only.
-        unsafe { self.map.base().add(at).write_bytes(0, (used + UNFINISHED).min(self.chunk_size)) };
+        let len = used.saturating_add(UNFINISHED).min(self.chunk_size);
+        // SAFETY: within the mapping, of which this is the only borrow; the thread that wrote there has given the chunk up or is gone. A process
+        // that goes on writing spoils its own records only.
+        unsafe { self.map.base().add(at).write_bytes(0, len) };
         header.dropped.store(0, Ordering::Relaxed);
         header.give_up.store(0, Ordering::Relaxed);
         header.state.store(layout::FREE, Ordering::Release);
@@ -272,6 +273,9 @@ impl Shared {
 mod tests {
     use super::*;
 
+    // Chunks are emptied by plain writes.
+    crate::check::has_not!(Shared: Sync);
+
     /// Writes a record as an agent does.
     fn write(s: &Shared, chunk: usize, n: usize, time: u32, word: u32) {
         let record = u64::from(word) << 32 | u64::from(time);
@@ -282,7 +286,7 @@ mod tests {
 
     #[test]
     fn records_are_read_while_they_are_written() {
-        let s = Shared::new(3, 4096, true, true).unwrap();
+        let mut s = Shared::new(3, 4096, true, true).unwrap();
         s.header(1).state.store(layout::OWNED, Ordering::Release);
         let mut all = Vec::new();
         assert_eq!(s.read(1, 0, &mut all), 0);

@@ -35,10 +35,10 @@ impl Tables {
     }
 
     /// Writes bytes at an offset, where nobody looks yet. False: they do not fit.
-    pub fn write(&self, at: u64, bytes: &[u8]) -> bool {
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> bool {
         let end = usize::try_from(at).ok().and_then(|at| at.checked_add(bytes.len()));
         let Some(end) = end.filter(|end| *end <= self.map.len()) else { return false };
-        // SAFETY: within the mapping; readers in other processes take bytes as they are.
+        // SAFETY: within the mapping, of which this is the only borrow; readers in other processes take bytes as they are.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.map.base().add(end - bytes.len()), bytes.len()) };
         true
     }
@@ -47,11 +47,13 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    crate::check::has_not!(Tables: Sync);
     use std::os::fd::AsRawFd;
 
     #[test]
     fn only_its_maker_writes() {
-        let tables = Tables::new(1 << 20).unwrap();
+        let mut tables = Tables::new(1 << 20).unwrap();
         let two = [1, 0, 0, 0, 2, 0, 0, 0];
         assert!(tables.write(4096, &two) && !tables.write(1 << 20, &[1]) && !tables.write(u64::MAX, &[1]));
         let mut bytes = [0; 8];

@@ -7,6 +7,7 @@ use super::{Attr, Command, at, call, call_fd};
 use crate::mapping::page_size;
 use crate::mapping::{Mapping, Mode};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -366,6 +367,9 @@ impl AsFd for Map {
 /// The values of an array, shared with programs: each starts at a multiple of 8 bytes.
 pub struct Values(Mapping);
 
+// SAFETY: all that is given out of it is atomic words.
+unsafe impl Sync for Values {}
+
 impl Values {
     /// The word at byte `offset`, which is a multiple of 8; none beyond the end.
     #[inline]
@@ -388,14 +392,15 @@ impl Values {
         self.0.len() == 0
     }
 
-    /// Bytes that no program writes as long as they are used; none beyond the end.
+    /// The words of a range, whose ends are multiples of 8; none where they are not, and beyond the end.
     #[inline]
-    pub(crate) fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
-        if at.checked_add(len)? > self.0.len() {
+    pub fn words(&self, range: Range<usize>) -> Option<&[AtomicU64]> {
+        let Range { start, end } = range;
+        if !start.is_multiple_of(8) || !end.is_multiple_of(8) || start > end || end > self.0.len() {
             return None;
         }
-        // SAFETY: inside the mapping, which lives as long as `self`; that nobody writes there is the caller's to know.
-        Some(unsafe { std::slice::from_raw_parts(self.0.base().add(at), len) })
+        // SAFETY: as in `word`.
+        Some(unsafe { std::slice::from_raw_parts(self.0.base().add(start).cast::<AtomicU64>(), (end - start) / 8) })
     }
 
     /// Values of no map.

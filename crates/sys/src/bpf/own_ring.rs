@@ -1,9 +1,8 @@
 //! The reading side of the rings that trapline's own programs write without the kernel's help: places in the values of an array that is
 //! mapped. What a place looks like, and who writes to it when, is defined where the programs are made (`bpf::own_ring`).
 //!
-//! A record is `u64` length, bytes, padding to 8. It is handed out in place: programs do not reuse its room before the word that says what
-//! was read has passed it, and that is written only after `each` has returned. [`crate::span`] checks the positions and each length; a ring
-//! with invalid ones is given up.
+//! A record is `u64` length, bytes, padding to 8. It is copied out, word by word: whoever else has the values may write to them at any
+//! time. [`crate::span`] checks the positions and each length; a ring with invalid ones is given up.
 
 use super::map::Values;
 use crate::span::{self, Nonsense};
@@ -32,6 +31,8 @@ pub struct Place {
 pub struct OwnRing {
     values: Arc<Values>,
     places: Vec<Reader>,
+    /// The record that is handed out.
+    record: Vec<[u8; 8]>,
 }
 
 struct Reader {
@@ -59,14 +60,14 @@ impl OwnRing {
             }
         }
         let reader = |place: &Place| Reader { place: *place, head: 0, given_up: false };
-        Ok(OwnRing { values: Arc::clone(values), places: places.iter().map(reader).collect() })
+        Ok(OwnRing { values: Arc::clone(values), places: places.iter().map(reader).collect(), record: Vec::new() })
     }
 
     /// Hands every record that is complete at the time of the call to `each`, for each place in order; returns how many.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         let mut count = 0;
         for reader in self.places.iter_mut().filter(|r| !r.given_up) {
-            if let Err(why) = reader.read(&self.values, &mut each, &mut count) {
+            if let Err(why) = reader.read(&self.values, &mut self.record, &mut each, &mut count) {
                 reader.given_up = true;
                 span::give_up("a ring of programs", why);
             }
@@ -95,7 +96,13 @@ impl Reader {
         span::readable(self.head, tail, self.place.size as u64)
     }
 
-    fn read(&mut self, values: &Values, each: &mut impl FnMut(&[u8]), count: &mut usize) -> Result<(), Nonsense> {
+    fn read(
+        &mut self,
+        values: &Values,
+        copy: &mut Vec<[u8; 8]>,
+        each: &mut impl FnMut(&[u8]),
+        count: &mut usize,
+    ) -> Result<(), Nonsense> {
         let Place { head, data, size, slack, .. } = self.place;
         let given = self.word(values, head)?;
         let mut span = self.contents(values)?;
@@ -111,10 +118,13 @@ impl Reader {
             }
             // What is in the slack does not count: the next record begins where the data do.
             let taken = record.min(span.contiguous());
-            let bytes = values.bytes(at + HEADER as usize, len as usize).ok_or(nonsense)?;
+            let from = at + HEADER as usize;
+            let words = values.words(from..from + (record - HEADER) as usize).ok_or(nonsense)?;
+            copy.clear();
+            copy.extend(words.iter().map(|w| w.load(Ordering::Relaxed).to_ne_bytes()));
             let before = span;
             span.take(taken)?;
-            each(bytes);
+            each(copy.as_flattened().get(..len as usize).unwrap_or_default());
             *count += 1;
             self.head = span.head();
             if before.head() / portion != span.head() / portion {
@@ -187,6 +197,23 @@ mod tests {
         assert_eq!((drained(&mut ring).len(), ring.available()), (0, 0));
         word(&values, PLACE.tail).store(24, Ordering::Release);
         assert_eq!((ring.available(), drained(&mut ring).len()), (24, 1));
+    }
+
+    #[test]
+    fn a_record_is_what_it_was_whoever_writes_there_meanwhile() {
+        let values = values();
+        let [mut one, mut other] = [0, 1].map(|_| OwnRing::new(&values, &[PLACE]).unwrap());
+        [b"first", b"other"].iter().for_each(|e| write(&values, *e));
+        let mut seen = Vec::new();
+        one.drain(|record| {
+            if seen.is_empty() {
+                other.drain(|_| {});
+                (PLACE.data..PLACE.data + 64).step_by(8).for_each(|at| word(&values, at).store(0, Ordering::Relaxed));
+                word(&values, PLACE.data + 16).store(5, Ordering::Relaxed);
+            }
+            seen.push(record.to_vec());
+        });
+        assert_eq!(seen, [b"first".to_vec(), vec![0; 5]]);
     }
 
     #[test]

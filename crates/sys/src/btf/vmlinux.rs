@@ -17,6 +17,9 @@ enum Bytes {
     Read(Vec<u8>),
 }
 
+// SAFETY: the mapping is private, and only read.
+unsafe impl Sync for Blob {}
+
 impl AsRef<[u8]> for Blob {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {

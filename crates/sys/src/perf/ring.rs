@@ -66,7 +66,7 @@ impl Ring {
 
     /// Copies the beginning of a span that has at least as many bytes.
     fn copy(&self, from: &span::Span, out: &mut [u8]) {
-        debug_assert!(out.len() as u64 <= from.left() && from.left() <= self.size as u64);
+        assert!(out.len() as u64 <= from.left() && from.left() <= self.size as u64, "within the ring's data");
         let first = out.len().min(from.contiguous() as usize);
         // SAFETY: both parts are within the data pages; the kernel does not write there before the tail has passed them.
         unsafe {
@@ -149,6 +149,13 @@ mod tests {
             prop_assert!(ring.given_up || seen as u64 == ahead);
             prop_assert!(!ring.given_up || ring.drain(|_| panic!("read on")) == 0);
         }
+    }
+
+    #[test]
+    #[should_panic = "within the ring's data"]
+    fn no_more_is_copied_than_there_is() {
+        let ring = fake(16, 0, &[]);
+        ring.copy(&span::readable(0, 16, 4096).unwrap(), &mut [0; 24]);
     }
 
     #[test]

@@ -74,6 +74,10 @@ pub(super) struct Memory {
     size: usize,
 }
 
+// SAFETY: positions and control page are atomic. The data is reached by addresses only, whose users, one writer and one reader, meet by the
+// positions.
+unsafe impl Sync for Memory {}
+
 impl Memory {
     /// Memory for a ring of `size` data bytes: a power of two of at least 4096.
     pub fn new(size: usize) -> io::Result<Memory> {
@@ -123,7 +127,7 @@ impl Memory {
 
     /// The word at an offset that a [`Span`] has given: below `size`, and a multiple of 8.
     pub fn word(&self, offset: usize) -> *mut u32 {
-        debug_assert!(offset < self.size && offset.is_multiple_of(8));
+        assert!(offset < self.size && offset.is_multiple_of(8), "an offset of the ring");
         // SAFETY: so the two words from there lie inside the mapping.
         unsafe { self.map.base().add(HEAD + offset).cast::<u32>() }
     }

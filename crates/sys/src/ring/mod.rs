@@ -78,6 +78,12 @@ mod tests {
         assert_eq!(writer.push(&most), Err(NoRoom::Yet));
     }
 
+    #[test]
+    #[should_panic = "an offset of the ring"]
+    fn no_word_is_beyond_the_end() {
+        ring().2.word(4096);
+    }
+
     fn fill(memory: &Memory, words: &[u32]) {
         for (i, word) in words.iter().take(memory.size() as usize / 4).enumerate() {
             // SAFETY: a part of the ring's data, which nobody else uses.

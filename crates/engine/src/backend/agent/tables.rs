@@ -124,7 +124,7 @@ impl Tables {
 
     fn add(&mut self, module: &Module) -> Option<Placed> {
         let Tables { file, space, end, .. } = self;
-        let write = |part: Part| file.write(part.offset, &part.bytes);
+        let mut write = |part: Part| file.write(part.offset, &part.bytes);
         let placed = space
             .add(module, |first, rows| {
                 let part = shared::rows(first, rows);
@@ -132,7 +132,7 @@ impl Tables {
                 write(part);
             })
             .ok()?;
-        space.shared_rules(self.rules).map(write);
+        space.shared_rules(self.rules).map(&mut write);
         self.rules = space.rules().all().len();
         write(space.shared_pages(placed.pages()));
         Some(placed)
