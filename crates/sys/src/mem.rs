@@ -35,27 +35,3 @@ pub fn read2(tid: i32, a: (u64, &mut [u8]), b: (u64, &mut [u8])) -> io::Result<(
     let n = check(n as libc::c_long)? as usize;
     Ok((n.min(la), n.saturating_sub(la)))
 }
-
-/// Writes memory of a thread that the caller traces, whatever it permits.
-///
-/// # Errors
-/// Those of open(2) and pwrite(2) for `/proc/PID/mem`.
-pub fn write_code(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
-    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"))?;
-    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, addr)
-}
-
-/// Writes memory at `addr` of thread `tid`, which must be writable there.
-///
-/// # Errors
-/// Those of process_vm_writev(2); `WriteZero`: only a part of it is mapped.
-pub fn write(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    let remote = libc::iovec { iov_base: addr as *mut libc::c_void, iov_len: bytes.len() };
-    // SAFETY: the local iovec covers `bytes`, which is only read; the remote one is only interpreted by the kernel in the other process.
-    let n = unsafe { libc::process_vm_writev(tid, &local, 1, &remote, 1, 0) };
-    if check(n as libc::c_long)? as usize == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}

@@ -86,10 +86,51 @@ pub struct Caller<'t> {
     lost: bool,
 }
 
-/// Memory for calls that stays mapped in the target between two [`Caller`]s: making and removing it takes longer than a call.
+/// Memory for calls that stays mapped in the target between two [`Caller`]s: making and removing it takes longer than a call. Dropped, it is
+/// unmapped by any thread of the target that can be stopped.
 #[derive(Debug)]
 #[must_use]
-pub struct Memory(u64);
+pub struct Memory {
+    pid: i32,
+    /// 0: a [`Caller`] has it.
+    at: u64,
+    instruction: u64,
+}
+
+impl Memory {
+    /// Whether it is in the process of a thread: neither another process's, nor gone with a program that was executed.
+    fn is_of(&self, tid: i32) -> bool {
+        let mut there = vec![0; CODE as usize];
+        mem::read(tid, self.at, &mut there).is_ok_and(|len| len == there.len()) && there == code()
+    }
+
+    fn unmap_by(&self, tid: i32) -> io::Result<()> {
+        let mut thread = Thread::ask(tid)?;
+        if !thread.has_stopped()? {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let mut caller = Caller::prepare(&mut thread, self.instruction)?;
+        caller.memory = self.at;
+        Ok(())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.at != 0 && self.is_of(self.pid) {
+            let threads = crate::proc::threads(self.pid).unwrap_or_default();
+            let _ = threads.into_iter().any(|tid| self.unmap_by(tid).is_ok());
+        }
+    }
+}
+
+/// The page of code.
+fn code() -> Vec<u8> {
+    let mut code = vec![0xcc; CODE as usize];
+    code[..CALL.len()].copy_from_slice(CALL);
+    code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
+    code
+}
 
 impl<'t> Caller<'t> {
     /// Prepares a thread. `instruction`: the address of a `syscall` instruction in the target, for instance in the vDSO.
@@ -105,17 +146,22 @@ impl<'t> Caller<'t> {
     /// As [`Caller::new`], with the memory of an earlier one, which goes with the value.
     ///
     /// # Errors
-    /// The thread has ended, or runs 32-bit code; the memory stays in the target.
-    pub fn again(thread: &'t mut Thread, instruction: u64, memory: Memory) -> io::Result<Caller<'t>> {
+    /// The thread has ended, or runs 32-bit code. `InvalidInput`: the memory is not in its process.
+    pub fn again(thread: &'t mut Thread, instruction: u64, mut memory: Memory) -> io::Result<Caller<'t>> {
+        if !memory.is_of(thread.tid()) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let mut caller = Caller::prepare(thread, instruction)?;
-        caller.memory = memory.0;
+        caller.memory = std::mem::take(&mut memory.at);
         Ok(caller)
     }
 
     /// Ends as if dropped, but leaves the memory, for [`Caller::again`].
     pub fn keep(mut self) -> Memory {
+        let tid = self.thread.tid();
+        let pid = crate::proc::status_field(tid, "Tgid").and_then(|id| id.parse().ok()).unwrap_or(tid);
         self.kept = true;
-        Memory(self.memory)
+        Memory { pid, at: self.memory, instruction: self.instruction }
     }
 
     fn prepare(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
@@ -138,10 +184,8 @@ impl<'t> Caller<'t> {
             return Err(in_target("mmap", at));
         }
         self.memory = at as u64;
-        let mut code = vec![0xcc; CODE as usize];
-        code[..CALL.len()].copy_from_slice(CALL);
-        code[SYSCALL_AT as usize..SYSCALL_AT as usize + SYSCALL.len()].copy_from_slice(SYSCALL);
-        mem::write(self.thread.tid(), self.memory, &code)?;
+        let code = code();
+        self.thread.write(self.memory, &code)?;
         if self.bare(libc::SYS_mprotect, [self.memory, CODE, rx, 0, 0, 0])? >= 0 {
             return Ok(());
         }
@@ -152,7 +196,7 @@ impl<'t> Caller<'t> {
         if at < 0 {
             return Err(in_target("mmap of code", at));
         }
-        mem::write_code(self.thread.tid(), self.memory, &code)
+        self.thread.write_code(self.memory, &code)
     }
 
     /// A system call without any memory in the target: at an instruction of its own, between the two stops of the call.
@@ -254,8 +298,8 @@ impl<'t> Caller<'t> {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let stack = block - 64;
-        mem::write(tid, stack, &seventh.to_le_bytes())?;
-        mem::write(tid, block, &bytes)?;
+        self.thread.write(stack, &seventh.to_le_bytes())?;
+        self.thread.write(block, &bytes)?;
         let mut to = self.own;
         let r = &mut to.0;
         [r.rdi, r.rsi, r.rdx, r.rcx, r.r8, r.r9] = arguments;
@@ -380,6 +424,47 @@ mod tests {
         assert_eq!(crate::maps::of(pid).unwrap(), maps);
         assert!(child.wait().unwrap().success());
         assert!(since.elapsed() > Duration::from_millis(900), "the sleep was cut short");
+    }
+
+    #[test]
+    fn memory_that_is_kept_fits_its_process_alone_and_goes_with_the_value() {
+        let mut children = [sleeper("10"), sleeper("10")];
+        let [pid, other] = [0, 1].map(|i| children[i].id() as i32);
+        let before = crate::maps::of(pid).unwrap();
+        let kept = || {
+            let mut threads = Threads::stop(pid).unwrap();
+            Caller::new(&mut threads.all()[0], instruction(pid).unwrap()).unwrap().keep()
+        };
+        let memory = kept();
+        {
+            let mut threads = Threads::stop(pid).unwrap();
+            let mut caller = Caller::again(&mut threads.all()[0], memory.instruction, memory).unwrap();
+            assert_eq!(caller.syscall(libc::SYS_getpid, [0; 6], &[]).unwrap(), pid.into());
+        }
+        assert_eq!(crate::maps::of(pid).unwrap(), before);
+        let memory = kept();
+        assert_ne!(crate::maps::of(pid).unwrap(), before);
+        let mut threads = Threads::stop(other).unwrap();
+        let refused = Caller::again(&mut threads.all()[0], memory.instruction, memory).map(drop);
+        assert_eq!(refused.map_err(|e| e.kind()), Err(io::ErrorKind::InvalidInput));
+        assert_eq!(crate::maps::of(pid).unwrap(), before);
+        drop(threads);
+        children.iter_mut().for_each(|c| c.kill().and_then(|()| c.wait()).map(drop).unwrap());
+    }
+
+    #[test]
+    fn only_a_stopped_thread_of_another_process_is_written_to() {
+        assert!(Thread::ask(crate::process::own_pid()).is_err());
+        let mut child = sleeper("10");
+        let mut thread = Thread::ask(child.id() as i32).unwrap();
+        assert!(thread.write(0, &[]).is_err());
+        assert!(thread.has_stopped().unwrap());
+        let (sp, mut there) = (thread.registers().unwrap().sp() & !7, [0; 8]);
+        mem::read(thread.tid(), sp, &mut there).unwrap();
+        thread.write(sp, &there).unwrap();
+        assert!(thread.write(0, &there).is_err());
+        drop(thread);
+        child.kill().and_then(|()| child.wait()).unwrap();
     }
 
     #[test]

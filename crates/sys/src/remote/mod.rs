@@ -5,7 +5,8 @@
 //!  Thread::ask   ─► one does                 ─┴─► Caller: memory for code and a stack ─► call ─► result ─► registers as they were
 //! ```
 //!
-//! Every request comes from the thread of trapline that has stopped a thread of the target (ptrace(2)); values of this module stay there.
+//! Every request comes from the thread of trapline that has stopped a thread of the target (ptrace(2)); values of this module stay there, but
+//! for [`Memory`].
 //! Dropped, they let the target run on. [`alone`] runs a job in a thread of its own: at its end, whatever happens in it, the kernel lets
 //! go of everything that it has stopped or has asked to stop.
 

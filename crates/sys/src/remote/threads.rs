@@ -3,9 +3,11 @@
 //! A thread is stopped by PTRACE_INTERRUPT, not by a signal: at a place where it would otherwise return to the program, with no signal
 //! half delivered, and with a system call that it was in about to be repeated. Let go, it notices nothing.
 
+use crate::check::check;
 use crate::ptrace::{self, Change, Registers, event};
 use crate::{mem, proc};
 use std::io;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -28,12 +30,21 @@ pub type Walk<'w> = dyn Fn(&Thread) -> Option<Vec<u64>> + 'w;
 /// How often a thread whose stack cannot be walked runs a little further, until its whole stack is looked through instead.
 const TRIES: u32 = 8;
 
-/// A stopped thread. Dropped, it runs on.
+/// A stopped thread of another process. Dropped, it runs on.
 pub struct Thread {
     tid: i32,
     /// It is stopped, and this thread traces it.
     held: bool,
+    /// It stays in the thread that traces it.
+    here: PhantomData<*const ()>,
 }
+
+#[cfg(test)]
+crate::check::has_not!(Thread: Send);
+#[cfg(test)]
+crate::check::has_not!(Threads: Send);
+#[cfg(test)]
+crate::check::has_not!(super::Caller<'_>: Send);
 
 /// Sleeps, or only lets others run in the first moments.
 fn nap(since: Instant) {
@@ -47,7 +58,7 @@ impl Thread {
     /// `PermissionDenied`: it may not be traced, or is already.
     pub fn ask(tid: i32) -> io::Result<Thread> {
         ptrace::seize(tid, 0)?;
-        let thread = Thread { tid, held: false };
+        let thread = Thread::of(tid);
         ptrace::interrupt(tid)?;
         Ok(thread)
     }
@@ -61,6 +72,11 @@ impl Thread {
             Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(false),
             other => other.map(|()| true),
         }
+    }
+
+    /// One that this thread traces.
+    fn of(tid: i32) -> Thread {
+        Thread { tid, held: false, here: PhantomData }
     }
 
     /// Its id.
@@ -172,6 +188,37 @@ impl Thread {
     /// It has ended.
     pub fn registers(&self) -> io::Result<Registers> {
         ptrace::all_registers(self.tid)
+    }
+
+    /// Writes memory that it may write to. Nobody traces a thread of his own process, so no memory of trapline is ever written.
+    ///
+    /// # Errors
+    /// Those of process_vm_writev(2); `WriteZero`: only a part of it is mapped; ESRCH: it is not stopped.
+    pub fn write(&self, addr: u64, bytes: &[u8]) -> io::Result<()> {
+        let tid = self.held()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let remote = libc::iovec { iov_base: addr as *mut libc::c_void, iov_len: bytes.len() };
+        // SAFETY: the local iovec covers `bytes`, which is only read; the remote one is only interpreted in the thread's process, which is
+        // another one.
+        let n = unsafe { libc::process_vm_writev(tid, &local, 1, &remote, 1, 0) };
+        if check(n as libc::c_long)? as usize == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// As [`Thread::write`], whatever its memory permits.
+    ///
+    /// # Errors
+    /// Those of open(2) and pwrite(2) for `/proc/PID/mem`; ESRCH: it is not stopped.
+    pub(super) fn write_code(&self, addr: u64, bytes: &[u8]) -> io::Result<()> {
+        let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{}/mem", self.held()?))?;
+        std::os::unix::fs::FileExt::write_all_at(&memory, bytes, addr)
+    }
+
+    /// Its id, which is its own as long as it is stopped.
+    fn held(&self) -> io::Result<i32> {
+        if self.held { Ok(self.tid) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
     /// The words of the inner part of its stack.
@@ -369,7 +416,7 @@ impl Threads {
             match ptrace::seize(*tid, 0) {
                 Ok(()) => {
                     let _ = ptrace::interrupt(*tid);
-                    asked.push(Thread { tid: *tid, held: false });
+                    asked.push(Thread::of(*tid));
                 }
                 Err(e) if is_gone(&e) || self.has_ended(*tid) => {}
                 Err(e) => return Err(e),

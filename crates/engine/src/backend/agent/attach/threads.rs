@@ -4,18 +4,18 @@ use abi::message::Invocation;
 use abi::thread::{BARRIER, BASE, CHUNK, CUR, DROPPED, TOP};
 use std::ops::Range;
 use sys::mem;
-use sys::remote::Threads;
+use sys::remote::{Thread, Threads};
 
 /// The most bytes of a shadow stack that are looked at.
 const MOST: u64 = 64 << 20;
 
 /// Where the agent's data of each thread is. Threads of other kinds than glibc's have none.
-fn locals(threads: &mut Threads, seen: &Invocation) -> Vec<(i32, u64)> {
-    let local = |t: &mut sys::remote::Thread| {
+fn locals<'t>(threads: &'t mut Threads, seen: &Invocation) -> Vec<(&'t Thread, u64)> {
+    let local = |t: &'t Thread| {
         let base = t.registers().ok()?.fs_base();
-        (base != 0).then(|| (t.tid(), base.wrapping_add_signed(seen.tls)))
+        (base != 0).then(|| (t, base.wrapping_add_signed(seen.tls)))
     };
-    threads.all().iter_mut().filter_map(local).collect()
+    threads.all().iter().filter_map(local).collect()
 }
 
 fn word(tid: i32, at: u64) -> Option<u64> {
@@ -25,16 +25,16 @@ fn word(tid: i32, at: u64) -> Option<u64> {
 
 /// Has threads forget the chunks that they write to and what they have lost, and with `calls` also their shadow stacks, in which nothing is alive.
 pub fn forget(threads: &mut Threads, seen: &Invocation, calls: bool) {
-    for (tid, local) in locals(threads, seen) {
+    for (thread, local) in locals(threads, seen) {
         // cur and end.
-        let _ = mem::write(tid, local.wrapping_add_signed(CUR.into()), &[0; 16]);
-        let _ = mem::write(tid, local.wrapping_add_signed(CHUNK.into()), &[0; 4]);
+        let _ = thread.write(local.wrapping_add_signed(CUR.into()), &[0; 16]);
+        let _ = thread.write(local.wrapping_add_signed(CHUNK.into()), &[0; 4]);
         // They were counted in the session that they belong to.
-        let _ = mem::write(tid, local.wrapping_add_signed(DROPPED.into()), &[0; 8]);
+        let _ = thread.write(local.wrapping_add_signed(DROPPED.into()), &[0; 8]);
         if calls {
             // top and top_slot.
-            let _ = mem::write(tid, local.wrapping_add_signed(TOP.into()), &[0; 16]);
-            let _ = mem::write(tid, local.wrapping_add_signed(BASE.into()), &[0; 8]);
+            let _ = thread.write(local.wrapping_add_signed(TOP.into()), &[0; 16]);
+            let _ = thread.write(local.wrapping_add_signed(BASE.into()), &[0; 8]);
         }
     }
 }
@@ -43,7 +43,8 @@ pub fn forget(threads: &mut Threads, seen: &Invocation, calls: bool) {
 pub fn entries(threads: &mut Threads, seen: &Invocation) -> Option<Vec<(i32, u64, u64)>> {
     let stride = seen.stride.clamp(16, 4096) as usize;
     let mut all = Vec::new();
-    for (tid, local) in locals(threads, seen) {
+    for (thread, local) in locals(threads, seen) {
+        let tid = thread.tid();
         let [top, base] = [TOP, BASE].map(|at| word(tid, local.wrapping_add_signed(at.into())).unwrap_or(0));
         let len = top.saturating_sub(base);
         if top == 0 || len == 0 {
