@@ -65,11 +65,12 @@ pub fn new_session() -> io::Result<()> {
     check(unsafe { libc::setsid() }.into()).map(drop)
 }
 
-/// Has the three standard descriptors lead to /dev/null.
+/// Has the three standard descriptors lead to /dev/null. They are open all the time, and no value owns them: the standard library opens those
+/// that a program is started without.
 pub fn leave_terminal() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for fd in 0..3 {
-        // SAFETY: both are descriptors; the old ones are closed, and nothing here owns them.
+        // SAFETY: both are descriptors, and the first three have no owner. No test can show that: one that closes them takes them from others.
         check(unsafe { libc::dup2(null.as_raw_fd(), fd) }.into())?;
     }
     Ok(())
@@ -106,8 +107,13 @@ pub fn read_byte(fd: &impl AsFd) -> io::Result<Option<u8>> {
 }
 
 /// Points every descriptor of the process but `keep` to /dev/null, so that it holds no file, pipe or terminal of others. The numbers
-/// stay in use: their owners keep them.
+/// stay in use: their owners keep them, read nothing from then on, and close them.
+///
+/// # Errors
+/// `ResourceBusy`: the calling process has more than one thread. Another one might close a descriptor, and open a file under its number,
+/// between the look at it and this.
 pub fn hold_no_files(keep: BorrowedFd) -> io::Result<()> {
+    alone()?;
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let (null, keep) = (null.as_raw_fd(), keep.as_raw_fd());
     let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse::<i32>().ok();
@@ -116,7 +122,8 @@ pub fn hold_no_files(keep: BorrowedFd) -> io::Result<()> {
     for fd in open.into_iter().chain(0..3).filter(|fd| ![null, keep].contains(fd)) {
         let flags = if fd < 3 { 0 } else { libc::O_CLOEXEC };
         // SAFETY: F_GETFD reads flags. A descriptor that is open is made to name another file, which its owner may still use and
-        // close; one that is closed stays so, but for the first three, which nobody else makes meanwhile.
+        // close, and which refuses what only maps, events and memory can do; one that is closed stays so, but for the first three. There is no
+        // other thread that could open or close any meanwhile.
         unsafe {
             if fd < 3 || libc::fcntl(fd, libc::F_GETFD) >= 0 {
                 check(libc::dup3(null, fd, flags).into())?;
@@ -437,11 +444,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_with_threads_does_not_fork() {
+    fn a_process_with_threads_does_not_fork_and_keeps_its_files() {
         let (wait, go_on) = pipe().unwrap();
         let thread = std::thread::spawn(move || read_byte(&wait));
-        let refused = fork((), || 0).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+        let other = std::thread::spawn(|| hold_no_files(io::stderr().as_fd()).unwrap_err());
+        let refused = [fork((), || 0).unwrap_err(), other.join().unwrap()];
+        assert_eq!(refused.map(|e| e.kind()), [io::ErrorKind::ResourceBusy; 2]);
         drop(go_on);
         assert_eq!(thread.join().unwrap().unwrap(), None);
     }
