@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("engine", &["abi", "bpf", "ctf", "events", "lang", "order", "patch", "symbols", "sys", "unwind"]),
     ("views", &["events", "order"]),
     ("session", &["ctf", "engine", "events", "lang", "order", "sys", "views"]),
-    ("trapline", &["ctf", "engine", "events", "order", "session", "sys", "views"]),
+    ("trapline", &["ctf", "engine", "events", "lang", "order", "session", "sys", "views"]),
     ("tracer", &[]),
     ("testkit", &[]),
     ("xtask", &[]),

@@ -1,12 +1,13 @@
 //! `trapline list`: probes, with argument names and types.
 
-use engine::near::nearest;
-use engine::provider::{self, Probe, glob};
+use engine::provider::{self, Probe};
 use engine::rights;
 use engine::select::Calls;
 use engine::{Error, Result};
 use events::registry::syscalls;
 use events::schema::{Ret, Schema};
+use lang::near::nearest;
+use lang::pattern::glob;
 
 /// Prints the probes that match: `PROVIDER:REST`, or system calls where no provider is named.
 pub fn run(pattern: &str, verbose: bool) -> Result<u8> {

@@ -1,13 +1,13 @@
 //! `trapline report` draws function calls: of a trace that a backend of this test records.
 
 use engine::Result;
-use engine::backend::stats::Report;
-use engine::backend::{Backend, Deliver, Polled};
 use engine::control::{self, Order, State};
+use engine::pipeline::backend::{Backend, Deliver, Polled};
 use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
+use engine::stats::Report;
 use events::StreamId;
 use events::encode::{self, Fixed};
 use events::functions::{Moment, Run};

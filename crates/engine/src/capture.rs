@@ -14,6 +14,8 @@ use events::types::{Len, LenFrom, StrKind, Type};
 
 /// Bytes of strings and buffers that the ptracer captures at most: the length of a tail has 16 bits.
 pub const MOST: usize = 60_000;
+/// The most that the kernel backend's programs read.
+pub const MOST_IN_PROGRAMS: usize = 4000;
 
 /// The most bytes that all tails of one event take.
 pub const BUDGET: usize = 384 * 1024;

@@ -11,15 +11,15 @@
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could make
 //! programs skip events.
 
-use crate::backend::stats::{CallCounts, Counts, Losses, Missed};
 use crate::call_enabling::CallEnabling;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
+use crate::expression::Filtered;
 use crate::functions::FunctionEnabling;
-use crate::heap;
-use crate::pipeline::filter::Filtered;
-use crate::pipeline::recorder::Totals;
+use crate::heap_enabling;
 use crate::select::Calls;
+use crate::stats::totals::Totals;
+use crate::stats::{CallCounts, Counts, Losses, Missed};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -106,7 +106,7 @@ pub struct State {
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap::Enabled, Counts)>,
+    pub heap: Vec<(heap_enabling::Enabled, Counts)>,
     /// The processes that are traced and have not ended, as far as that is known, or threads of them.
     pub running: Vec<i32>,
     /// What agents have done, where there are any.

@@ -10,15 +10,15 @@
 use crate::call_enabling::CallEnabling;
 use crate::captures::{self, Captures};
 use crate::error::{Error, Result};
+use crate::expression::Expression;
 use crate::functions::{FunctionEnabling, Functions};
 use crate::heap;
-use crate::pipeline::filter::Expression;
+use crate::heap_enabling;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::quoting;
 use crate::rights::{self, Sight};
 use crate::select::Calls;
 use crate::target::Target;
-use bpf::capture_row::Frames;
 use events::Schema;
 use events::dynamic;
 use events::types::{Fmt, Int, StrKind, Type};
@@ -176,7 +176,7 @@ pub struct CallCaptures {
     /// The class of its events: the call's, or that of signals, with captures.
     pub schema: &'static Schema,
     /// Frames of its stacks.
-    pub frames: Frames,
+    pub frames: Captures,
 }
 
 impl CallCaptures {
@@ -414,8 +414,8 @@ pub fn function_enablings(requests: &[Request], first: u32) -> Result<Vec<Functi
 ///
 /// # Errors
 /// A filter is wrong, or they capture what allocations do not have.
-pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<heap::Enabled>> {
-    let mut all: Vec<heap::Enabled> = Vec::new();
+pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<heap_enabling::Enabled>> {
+    let mut all: Vec<heap_enabling::Enabled> = Vec::new();
     for request in requests {
         for name in request.names.iter().filter(|n| n.starts_with(heap::classes::PROVIDER)) {
             let Captures { kstack, ustack, comm } = request.captures;
@@ -433,7 +433,7 @@ pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<heap::
                 let (stack, text) = ((ustack | more.ustack) > 0 && probe.allocates(), request.filter.clone());
                 match all.iter_mut().find(|e| (e.probe, &e.text) == (probe, &text)) {
                     Some(known) => known.stack |= stack,
-                    None => all.push(heap::Enabled { probe, stack, filter, text }),
+                    None => all.push(heap_enabling::Enabled { probe, stack, filter, text }),
                 }
             }
         }
@@ -510,7 +510,7 @@ pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Resu
             captures.fields().into_iter().map(|(name, ty)| dynamic::Field { name: name.into(), ty }).collect();
         let schema = dynamic::with_captures(call, &fields);
         let schema = schema.map_err(|e| Error::failed(&*name, e.to_string(), "enable fewer probes"))?;
-        all.push(CallCaptures { schema, frames: Frames { kernel: captures.kstack, user: captures.ustack } });
+        all.push(CallCaptures { schema, frames: Captures { comm: false, ..captures } });
     }
     Ok(all)
 }
@@ -528,7 +528,7 @@ pub fn signal_captures(more: Captures) -> Result<Option<CallCaptures>> {
     }
     let schema = dynamic::with_captures(&events::generated::P_SIGNAL, &fields);
     let schema = schema.map_err(|e| Error::failed("process:signal", e.to_string(), "enable fewer probes"))?;
-    Ok(Some(CallCaptures { schema, frames: Frames { kernel: 0, user: more.ustack } }))
+    Ok(Some(CallCaptures { schema, frames: Captures { ustack: more.ustack, ..Captures::default() } }))
 }
 
 /// The enablings of calls that requests ask for, numbered from `first`.

@@ -1,9 +1,9 @@
 //! Which functions are traced: those of `function:GLOB` and `trapline graph`.
 
-use crate::heap;
-use crate::provider::glob;
+use crate::heap_enabling;
 use abi::stub::Variant;
 use events::Schema;
+use lang::pattern::glob;
 
 /// Bytes of a string in an argument that are captured.
 pub const STRINGS: u16 = 32;
@@ -32,7 +32,7 @@ pub struct Functions {
     /// None at all: the agent is there for something else.
     pub none: bool,
     /// Allocations too.
-    pub heap: Option<heap::Wanted>,
+    pub heap: Option<heap_enabling::Wanted>,
 }
 
 /// Functions that are recorded, as one `-e` enables them.
@@ -104,7 +104,7 @@ impl Functions {
             all.extend([events::functions::entry(), events::functions::exit()]);
             all.extend(self.values.map(|_| events::functions::with_values()).into_iter().flatten());
         }
-        all.extend(self.heap.iter().flat_map(heap::Wanted::asked));
+        all.extend(self.heap.iter().flat_map(heap_enabling::Wanted::asked));
         all
     }
 

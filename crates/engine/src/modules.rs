@@ -6,10 +6,9 @@
 //!  needed ─► library ─► needed ─► …    what a program loads by itself later (dlopen) is not known before it does
 //! ```
 
-use crate::provider::elf_file;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +20,13 @@ use symbols::raise::{self, Means};
 
 /// Device and inode of a file.
 type Identity = (u64, u64);
+
+/// Identity, size and time of a file: as long as these are equal, its tables are valid.
+type Version = (u64, u64, u64, i64, i64);
+
+/// The files that were read last: listing, checking and enabling need the same ones.
+static READ: Mutex<Vec<(Version, Arc<Elf>)>> = Mutex::new(Vec::new());
+const KEPT: usize = 8;
 
 /// The most files of one program.
 const MAX: usize = 1024;
@@ -41,7 +47,7 @@ impl Module {
     /// Opens a file; none where it is no ELF file, or cannot be read.
     pub fn open(path: &Path) -> Option<Module> {
         let file = sys::maps::open_regular(path).ok()?;
-        let elf = elf_file::tables(&file).ok()?;
+        let elf = tables(&file).ok()?;
         Some(Module { path: path.into(), file, elf })
     }
 
@@ -52,6 +58,22 @@ impl Module {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry((meta.dev(), meta.ino())).or_insert_with(|| raise::of(&self.elf, &self.file)).clone()
     }
+}
+
+/// The tables of a file that is open.
+pub fn tables(file: &File) -> Result<Arc<Elf>, String> {
+    let meta = file.metadata().map_err(|e| e.to_string())?;
+    let identity = (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, elf)) = read.iter().find(|r| r.0 == identity) {
+        return Ok(Arc::clone(elf));
+    }
+    let elf = Arc::new(Elf::read(file).map_err(|e| e.to_string())?);
+    if read.len() >= KEPT {
+        read.remove(0);
+    }
+    read.push((identity, Arc::clone(&elf)));
+    Ok(elf)
 }
 
 /// A program or a library and everything that it is linked with, itself first. Libraries that are not found are skipped: without
@@ -90,7 +112,7 @@ fn mapped(pid: i32, wanted: impl Fn(&Path) -> bool) -> Vec<Module> {
             continue;
         }
         let Ok(file) = sys::maps::open(pid, map.range, &map.path, map.file) else { continue };
-        let Ok(elf) = elf_file::tables(&file) else { continue };
+        let Ok(elf) = tables(&file) else { continue };
         all.push(Module { path, file, elf });
     }
     all
@@ -102,14 +124,14 @@ pub fn mapped_library(pid: i32, name: &str) -> Option<PathBuf> {
     let is = |path: &Path| path.file_name().is_some_and(|file| is_version(&file.to_string_lossy(), name));
     let found = mapped(pid, is).into_iter().next()?;
     let identity = sys::maps::identity(&found.file.metadata().ok()?);
-    let here = std::fs::metadata(&found.path).is_ok_and(|meta| sys::maps::identity(&meta) == identity);
+    let here = fs::metadata(&found.path).is_ok_and(|meta| sys::maps::identity(&meta) == identity);
     Some(if here { found.path.clone() } else { inside(pid, &found.path) })
 }
 
 /// The path, through the process, of the file that a process sees at an absolute path, where that is another one than this process sees.
 pub fn seen_elsewhere(pid: i32, path: &Path) -> Option<PathBuf> {
     let inside = path.is_absolute().then(|| inside(pid, path))?;
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| sys::maps::identity(&meta));
+    let identity = |path: &Path| fs::metadata(path).ok().map(|meta| sys::maps::identity(&meta));
     let there = identity(&inside)?;
     (identity(path) != Some(there)).then_some(inside)
 }
@@ -128,6 +150,14 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(word)))
 }
 
+/// The dynamic loader's cache of libraries; musl's loader has no such file.
+pub const LD_CACHE: &str = "/etc/ld.so.cache";
+
+/// The contents of the dynamic loader's cache.
+pub fn ld_cache() -> Option<LdCache> {
+    LdCache::parse(&fs::read(LD_CACHE).ok()?)
+}
+
 /// Where libraries are looked for.
 struct Search {
     cache: Option<LdCache>,
@@ -137,7 +167,7 @@ struct Search {
 impl Search {
     fn new() -> Search {
         let environment = env::var_os("LD_LIBRARY_PATH").map(|p| env::split_paths(&p).collect()).unwrap_or_default();
-        Search { cache: elf_file::ld_cache(), environment }
+        Search { cache: ld_cache(), environment }
     }
 
     /// The library that a file asks for.

@@ -1,17 +1,16 @@
 //! What a session does: targets, selection, limits, and which backend carries it out.
 
 use crate::call_enabling::{self, CallEnabling};
-use crate::capture::Limits;
+use crate::capture::{self, Limits};
+use crate::captures::Captures;
 use crate::enabling::{CallCaptures, Enabling, Source};
 use crate::error::{Error, Result};
+use crate::expression::Expression;
 use crate::functions::Functions;
-use crate::pipeline::filter::Expression;
-use crate::pipeline::threads;
 use crate::provider::AttachPoint;
 use crate::rights;
-use crate::select::{Calls, FD_CALLS, for_descriptors};
+use crate::select::{Calls, FD_CALLS, ID_CALLS, NAME_CALLS, for_descriptors};
 use crate::target::Target;
-use bpf::capture_row::Frames;
 use events::Schema;
 use std::sync::Arc;
 
@@ -149,13 +148,13 @@ impl Plan {
         }
         // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.
         if let Some(filter) = self.filter.as_ref().filter(|_| self.backend != Backend::Kernel || self.fd_names) {
-            also(if filter.asks_comm() { threads::NAME_CALLS } else { &[] });
-            also(if filter.asks_ids() { threads::ID_CALLS } else { &[] });
+            also(if filter.asks_comm() { NAME_CALLS } else { &[] });
+            also(if filter.asks_ids() { ID_CALLS } else { &[] });
         }
         if !self.evaluated_calls().is_empty() {
             let any = |asks: fn(&CallEnabling) -> bool| self.call_enablings.iter().any(asks);
-            also(if any(CallEnabling::asks_comm) { threads::NAME_CALLS } else { &[] });
-            also(if any(CallEnabling::asks_ids) { threads::ID_CALLS } else { &[] });
+            also(if any(CallEnabling::asks_comm) { NAME_CALLS } else { &[] });
+            also(if any(CallEnabling::asks_ids) { ID_CALLS } else { &[] });
         }
         calls
     }
@@ -186,15 +185,14 @@ impl Plan {
     }
 
     /// The most frames of the stacks of calls: one program captures those of all.
-    pub fn frames_of_calls(&self) -> Frames {
-        let all = self.call_captures.iter().map(|c| c.frames);
-        all.fold(Frames::default(), |most, f| Frames { kernel: most.kernel.max(f.kernel), user: most.user.max(f.user) })
+    pub fn frames_of_calls(&self) -> Captures {
+        self.call_captures.iter().map(|c| c.frames).fold(Captures::default(), Captures::join)
     }
 
     /// Whether any event has a user stack, or may have one later.
     pub fn has_user_stacks(&self) -> bool {
         let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
-        self.named || self.frames_of_calls().user > 0 || self.probes.iter().any(ids)
+        self.named || self.frames_of_calls().ustack > 0 || self.probes.iter().any(ids)
     }
 
     /// Whether a clock on every CPU takes user stacks: a profile.
@@ -238,8 +236,8 @@ impl Plan {
     /// Bytes of strings and buffers of calls that the backend captures at most, if fewer than asked for.
     pub fn less_captured(&self) -> Option<usize> {
         let most = match self.backend {
-            Backend::Kernel => bpf::capture_row::MAX_STRING as usize,
-            Backend::Ptrace => crate::capture::MOST,
+            Backend::Kernel => capture::MOST_IN_PROGRAMS,
+            Backend::Ptrace => capture::MOST,
             _ => return None,
         };
         (self.limits.string > most && !self.calls.is_empty()).then_some(most)

@@ -1,10 +1,10 @@
 //! Why did it not fire? Explains an enabling that has recorded nothing, as far as its counters and the target's mappings show.
 
-use crate::backend::stats::Counts;
 use crate::enabling::Enabling;
-use crate::pipeline::maps::Maps;
+use crate::maps::Maps;
 use crate::plan::Plan;
 use crate::provider::LeftOut;
+use crate::stats::Counts;
 use crate::target::Target;
 use events::Event;
 use std::collections::HashSet;

@@ -4,10 +4,10 @@
 //! leading `?` keeps an unknown name from being an error.
 
 use crate::error::{Error, Result};
-use crate::near::nearest;
-use crate::provider::glob;
 use events::registry;
 use events::schema::{Schema, Sets};
+use lang::near::nearest;
+use lang::pattern::glob;
 
 /// A set of calls. Calls that no table knows belong to it only when it is everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -305,6 +305,10 @@ impl Outcomes {
     }
 }
 
+/// The calls that change a thread's name.
+pub const NAME_CALLS: &[&str] = &["prctl"];
+/// The calls that change its ids.
+pub const ID_CALLS: &[&str] = &["setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid"];
 /// Calls whose events the descriptor table needs, whether they are shown or not.
 pub const FD_CALLS: &[&str] = &[
     "open",

@@ -1,5 +1,6 @@
 //! Whose events a session has.
 
+use crate::error::Error;
 use std::ffi::CString;
 use sys::process::{Identity, Image};
 
@@ -26,4 +27,13 @@ pub struct Command {
     pub path: CString,
     /// The user that it runs as, if not the caller.
     pub user: Option<Identity>,
+}
+
+/// Of two tracers that trace each other, each waits for the other one.
+pub(crate) fn traces_trapline(what: String) -> Error {
+    Error::failed(
+        what,
+        "it traces this trapline: each would wait for the other",
+        "trace it from outside of what it traces",
+    )
 }

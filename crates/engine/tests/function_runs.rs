@@ -3,16 +3,17 @@
 use ctf::trace::{Found, Trace};
 use engine::Result;
 use engine::backend::recorded::Recorded;
-use engine::backend::stats::Report;
-use engine::backend::{Backend, Deliver, Polled};
 use engine::control::{self, Order, State};
-use engine::pipeline::filter::{EventFilter, Expression};
+use engine::expression::Expression;
+use engine::pipeline::backend::{Backend, Deliver, Polled};
+use engine::pipeline::filter::EventFilter;
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::pipeline::world::World;
 use engine::select::Calls;
+use engine::stats::Report;
 use events::encode::{self, Fixed};
 use events::functions::{HIGH, Moment, Run};
 use events::generated::P_FUNCTION;
@@ -392,7 +393,7 @@ fn many(runs: u64) -> Vec<Part> {
 }
 
 /// Keeps no lines: how many records the sinks were shown is not the question.
-fn quietly(parts: Vec<Part>, config: &Config) -> engine::pipeline::recorder::Totals {
+fn quietly(parts: Vec<Part>, config: &Config) -> engine::stats::totals::Totals {
     let recorder = Recorder::new(config).expect("a recorder");
     let mut source = Source::new(Box::new(Fake::new(&parts)), Some(recorder));
     while !source.poll(true, &mut |_, _: &[u8]| {}).ended {}
@@ -413,7 +414,7 @@ fn what_has_no_room_is_counted_and_names_go_last() {
         let dir = if limit { dir } else { dir.join("snapshot-1") };
         let trace = open(&dir);
         let there: u64 = trace.data.function_threads().iter().map(|t| t.records()).sum();
-        let of = |f: fn(&engine::pipeline::recorder::StreamTotals) -> u64| -> u64 {
+        let of = |f: fn(&engine::stats::totals::StreamTotals) -> u64| -> u64 {
             [7, 8].iter().filter_map(|tid| totals.streams.get(&thread(*tid))).map(f).sum()
         };
         assert_eq!((of(|t| t.taken), of(|t| t.overwritten) + there), (runs * 1000, runs * 1000), "{name}");

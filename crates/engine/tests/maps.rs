@@ -1,6 +1,6 @@
 //! What processes have mapped, against what the programs do and what readelf says.
 
-use engine::pipeline::maps::Maps;
+use engine::maps::Maps;
 use events::Event;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};

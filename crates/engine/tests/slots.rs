@@ -1,8 +1,8 @@
 //! The words of a call are found by its thread's kernel stack: whose call it is stays right, however few slots there are for them.
 
-use engine::backend::Backend;
 use engine::backend::kernel::Kernel;
 use engine::capture::Limits;
+use engine::pipeline::backend::Backend;
 use engine::plan::{self, OnFull, Plan};
 use engine::select::Calls;
 use engine::target::Target;

@@ -2,14 +2,14 @@
 
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
-use engine::backend::stats::{Losses, Report};
-use engine::backend::{Backend, Deliver, Polled};
 use engine::control::{self, Order, State};
+use engine::pipeline::backend::{Backend, Deliver, Polled};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::recorder::{Config, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::pipeline::world::World;
+use engine::stats::{Losses, Report};
 use engine::{Error, Result};
 use events::encode::{self, Fixed};
 use events::layout::Layout;

@@ -6,6 +6,8 @@
 //!                             evaluated over events (filter::eval) ◄─────────────┴────► BPF code (crate bpf, `filter`)
 //! ```
 //!
+//! Two things that every language of names needs are here too: wildcards ([`pattern`]) and what a wrong name may have meant ([`near`]).
+//!
 //! Pure: nothing here reads a file, a clock or another process. No text makes it panic, recurse without bound or run long:
 //! [`lex::MAX_TEXT`] bounds the text, [`parse::MAX_NESTING`] the depth.
 //!
@@ -18,8 +20,9 @@ pub mod duration;
 pub mod filter;
 pub mod lex;
 mod names;
-mod near;
+pub mod near;
 pub mod parse;
+pub mod pattern;
 
 pub use diag::{Code, Diagnostic, Span};
 pub use filter::{Context, Filter, Missing, Needs, Parsed, Verdict};

@@ -2,7 +2,7 @@
 
 use crate::ask::{Ask, Select};
 use crate::complain;
-use engine::pipeline::filter::{Expression, Filtered};
+use engine::expression::{Expression, Filtered};
 use engine::pipeline::selection::Selection;
 use engine::select::{Calls, Outcomes, Signals};
 use engine::{Error, Result};

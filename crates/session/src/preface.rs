@@ -1,6 +1,6 @@
 //! What trapline prints on stderr before a trace begins: the plan, the programs, and the processes that are not traced.
 
-use engine::backend::Attached;
+use engine::pipeline::backend::Attached;
 use engine::plan::Plan;
 use engine::target::Target;
 use std::io::Write;

@@ -3,7 +3,7 @@
 use crate::ask::{Format, Names};
 use crate::complain;
 use engine::captures::Captures;
-use engine::pipeline::resolver::Places;
+use engine::resolver::Places;
 use engine::{Error, Result};
 use events::{Schema, stacks};
 use std::path::PathBuf;

@@ -2,13 +2,13 @@
 //!
 //! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
-use engine::backend::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
+use engine::expression::{Expression, Filtered};
 use engine::functions::FunctionEnabling;
-use engine::heap::Enabled;
-use engine::pipeline::filter::{Expression, Filtered};
+use engine::heap_enabling::Enabled;
 use engine::pipeline::pump::{Counters, Pump};
-use engine::pipeline::recorder::Totals;
 use engine::plan::Plan;
+use engine::stats::totals::Totals;
+use engine::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
 use events::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;

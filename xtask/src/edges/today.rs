@@ -7,24 +7,6 @@ pub const FILES_IN_CIRCLES: &[&str] = &[];
 pub const IN_CIRCLES: &[&str] = &[
     "ctf ::generic",
     "ctf ::tsdl",
-    "engine ::backend",
-    "engine ::call_enabling",
-    "engine ::control",
-    "engine ::danger",
-    "engine ::enabling",
-    "engine ::functions",
-    "engine ::heap",
-    "engine ::modules",
-    "engine ::moved",
-    "engine ::pipeline",
-    "engine ::plan",
-    "engine ::provider",
-    "engine ::select",
-    "engine ::slab",
-    "engine backend::agent",
-    "engine backend::interface",
-    "engine backend::ptrace",
-    "engine backend::stats",
     "sys ::bpf",
     "sys ::perf",
     "views ::json",
@@ -35,10 +17,4 @@ pub const IN_CIRCLES: &[&str] = &[
 ];
 
 /// Files that use a crate which others alone may use: that crate, and the file.
-pub const ELSEWHERE: &[&str] = &[
-    "bpf backend/interface.rs",
-    "bpf enabling.rs",
-    "bpf plan.rs",
-    "bpf provider/attach_point.rs",
-    "bpf provider/slab.rs",
-];
+pub const ELSEWHERE: &[&str] = &[];

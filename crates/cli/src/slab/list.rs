@@ -1,10 +1,10 @@
 //! `trapline slab list`: the caches of this kernel, and the sessions.
 
 use super::{array, escaped, nothing};
-use engine::provider::glob;
 use engine::slab::caches::{Cache, Caches};
 use engine::slab::{self, Listed};
 use engine::{Error, Result};
+use lang::pattern::glob;
 use serde_json::{Value, json};
 use sys::btf::KernelBtf;
 

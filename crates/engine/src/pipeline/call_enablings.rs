@@ -8,11 +8,11 @@
 //! An event is recorded once, however many enablings it passes. A call with one enabling is filtered by the backend where that can; it is
 //! counted here only where others have to be.
 
-use super::filter::Filtered;
 use super::threads::Threads;
-use crate::backend::stats::{CallCounts, Losses};
 use crate::call_enabling::CallEnabling;
+use crate::expression::Filtered;
 use crate::select::Calls;
+use crate::stats::{CallCounts, Losses};
 use events::names::Names;
 use events::{Class, Event, Schema};
 use lang::{Context, Missing, Verdict};

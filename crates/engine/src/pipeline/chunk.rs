@@ -4,7 +4,7 @@
 //!  u32: length | kind << 30 │ bytes          event: its bytes; run: a head of 64 bytes, its records; settled: u64 time
 //! ```
 
-use crate::backend::Deliver;
+use crate::pipeline::backend::Deliver;
 use events::StreamId;
 use events::functions::{Moment, Run};
 

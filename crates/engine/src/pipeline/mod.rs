@@ -5,18 +5,17 @@
 //! ```
 
 pub mod aside;
+pub mod backend;
 pub mod backlog;
 pub mod call_enablings;
 pub mod chunk;
 pub mod fdtable;
 pub mod filter;
 pub mod functions;
-pub mod maps;
 pub mod merge;
 pub mod parallel;
 pub mod pump;
 pub mod recorder;
-pub mod resolver;
 pub mod selection;
 pub mod source;
 pub mod stacks;

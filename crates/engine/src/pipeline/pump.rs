@@ -1,14 +1,14 @@
 //! The one loop that moves events from a source to the views, whether they come from a ring or from a directory.
 
 use super::functions::Ordered;
-use super::maps::Maps;
 use super::recorder::Monitor;
-use super::resolver::Resolver;
 use super::selection::Selection;
 use super::source::Source;
 use super::world::World;
-use crate::backend::Deliver;
 use crate::error::Error;
+use crate::maps::Maps;
+use crate::pipeline::backend::Deliver;
+use crate::resolver::Resolver;
 use events::functions::Run;
 use events::generated::P_FUNCTION;
 use events::{Class, Event, Schema, StreamId};

@@ -1,12 +1,13 @@
 //! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
 
-use super::filter::{EventFilter, Expression};
-use crate::provider::glob;
+use super::filter::EventFilter;
+use crate::expression::Expression;
 use crate::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};
 use events::{Class, Event, Int, Schema, functions};
+use lang::pattern::glob;
 use std::sync::Arc;
 
 /// What names of functions' probes begin with.

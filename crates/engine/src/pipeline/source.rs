@@ -2,15 +2,16 @@
 
 use super::aside::Origin;
 use super::call_enablings::CallEnablings;
-use super::filter::Filtered;
-use super::recorder::{Recorder, Totals};
-use crate::backend::stats::{Losses, Report};
-use crate::backend::{Attached, Backend, Deliver, Polled};
+use super::recorder::Recorder;
 use crate::call_enabling::CallEnabling;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
+use crate::expression::Filtered;
+use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::plan::Plan;
 use crate::select::Calls;
+use crate::stats::totals::Totals;
+use crate::stats::{Losses, Report};
 use events::StreamId;
 use events::functions::Run;
 use std::time::Duration;

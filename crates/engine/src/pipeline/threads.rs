@@ -88,11 +88,7 @@ impl Threads {
     }
 }
 
-/// The calls that change a thread's name.
-pub const NAME_CALLS: &[&str] = &["prctl"];
-/// The calls that change its ids.
-pub const ID_CALLS: &[&str] = &["setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid"];
-/// All of these, by class.
+/// The calls that change names and ids, by class: [`crate::select::NAME_CALLS`] and [`crate::select::ID_CALLS`].
 static CHANGES: [u16; 7] = [
     g::C_PRCTL.id,
     g::C_SETUID.id,

@@ -1,8 +1,8 @@
 //! What is known of the traced processes at the moment of an event: threads, descriptors and stacks, derived from events alone.
 
 use super::fdtable::FdTable;
-use super::resolver::Resolver;
 use super::stacks::Stacks;
+use crate::resolver::Resolver;
 use events::Event;
 use events::functions::Table;
 use events::names::{FdName, Frame, FunctionName, Names, NoNames, Stack};

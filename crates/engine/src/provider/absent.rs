@@ -2,11 +2,11 @@
 
 use super::elf_file::ElfFile;
 use super::names;
-use super::pattern::is_pattern;
 use super::{Refusal, names::Named};
 use crate::modules::{self, Module};
-use crate::near::nearest;
 use crate::quoting::quote;
+use lang::near::nearest;
+use lang::pattern::is_pattern;
 use std::fs::File;
 use std::path::Path;
 use symbols::demangle;

@@ -3,6 +3,7 @@
 
 use super::Probe;
 use super::file_point::FilePoint;
+use crate::slab::points::Point;
 use std::path::Path;
 use sys::perf::attach::{Access, Counter, Rate};
 
@@ -51,12 +52,7 @@ pub enum AttachPoint {
         name: String,
     },
     /// A tracepoint of the kernel's allocator, with the arguments of its prototype: only for objects of one slab.
-    Slab {
-        /// Its name.
-        tracepoint: &'static str,
-        /// How a program knows the slab.
-        place: bpf::slab::Place,
-    },
+    Slab(Point),
     /// A clock.
     Clock {
         /// How often it ticks.

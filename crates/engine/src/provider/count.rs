@@ -1,7 +1,7 @@
 //! `PROVIDER:EVENT:COUNT`: names of counters, of the kernel's and of the processor's.
 
-use super::pattern::is_pattern;
 use super::{Probe, Refusal};
+use lang::pattern::is_pattern;
 
 /// The event and the count that a pattern asks for; none: any count. `form`: how such probes look.
 pub fn split<'p>(pattern: &'p str, form: &'static str) -> Result<(&'p str, Option<u64>), Refusal> {

@@ -7,14 +7,13 @@
 //! ```
 
 use super::Refusal;
-use super::pattern::is_pattern;
-use crate::near::nearest;
+use crate::modules::{LD_CACHE, ld_cache, tables};
+use lang::near::nearest;
+use lang::pattern::is_pattern;
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use symbols::Elf;
-use symbols::ld_cache::LdCache;
 
 /// A file with probes.
 #[derive(Clone)]
@@ -29,13 +28,6 @@ pub struct ElfFile {
     pub elf: Arc<Elf>,
 }
 
-/// Identity, size and time of a file: as long as these are equal, its tables are valid.
-type Identity = (u64, u64, u64, i64, i64);
-
-/// The files that were read last: listing, checking and enabling need the same ones.
-static READ: Mutex<Vec<(Identity, Arc<Elf>)>> = Mutex::new(Vec::new());
-const KEPT: usize = 8;
-
 /// Opens the file of this name.
 pub fn open(name: &str) -> Result<ElfFile, Refusal> {
     let path = if name.contains('/') { PathBuf::from(name) } else { without_path(name)? };
@@ -49,22 +41,6 @@ pub fn open(name: &str) -> Result<ElfFile, Refusal> {
     let is_link = |real: &PathBuf| if path.is_absolute() { *real != path } else { path.is_symlink() };
     let real = fs::canonicalize(&path).ok().filter(is_link);
     Ok(ElfFile { path: path.into(), real, file: Arc::new(file), elf })
-}
-
-/// The tables of a file that is open.
-pub fn tables(file: &File) -> Result<Arc<Elf>, String> {
-    let meta = file.metadata().map_err(|e| e.to_string())?;
-    let identity = (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec());
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, elf)) = read.iter().find(|r| r.0 == identity) {
-        return Ok(Arc::clone(elf));
-    }
-    let elf = Arc::new(Elf::read(file).map_err(|e| e.to_string())?);
-    if read.len() >= KEPT {
-        read.remove(0);
-    }
-    read.push((identity, Arc::clone(&elf)));
-    Ok(elf)
 }
 
 /// The path of a name without a path.
@@ -105,14 +81,6 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
             Err(Refusal::Closed(why, "name one of them".into()))
         }
     }
-}
-
-/// The dynamic loader's cache of libraries; musl's loader has no such file.
-const LD_CACHE: &str = "/etc/ld.so.cache";
-
-/// The contents of the dynamic loader's cache.
-pub fn ld_cache() -> Option<LdCache> {
-    LdCache::parse(&fs::read(LD_CACHE).ok()?)
 }
 
 /// A path and up to `parts` words after it, `*` where they are missing. The path may contain colons: the first part that is a

@@ -3,7 +3,8 @@
 use super::attach_point::FunctionPoint;
 use super::kernel_types::{described, kernel_types};
 use super::location::ARGUMENTS;
-use super::{ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal, glob};
+use super::{ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal};
+use lang::pattern::glob;
 use std::collections::HashSet;
 use std::path::Path;
 use sys::btf::{KernelBtf, Kind};

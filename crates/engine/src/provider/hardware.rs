@@ -1,6 +1,7 @@
 //! `hardware:EVENT:COUNT`: the performance counters of the processor, one event for every COUNT of what they count.
 
-use super::{AttachPoint, Probe, Provider, Ready, Refusal, count, glob};
+use super::{AttachPoint, Probe, Provider, Ready, Refusal, count};
+use lang::pattern::glob;
 use sys::perf::attach::Counter;
 use sys::perf::{HARDWARE, has_hardware_counters};
 

@@ -2,8 +2,9 @@
 //!
 //! They have no attach point: [`crate::enabling::heap_enablings`] takes them out of what is asked for.
 
-use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, glob, word};
+use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, word};
 use crate::heap::classes::{self, ALL};
+use lang::pattern::glob;
 
 /// The provider.
 pub struct Heap;

@@ -20,7 +20,6 @@ mod in_file;
 mod kernel_types;
 pub mod location;
 mod names;
-mod pattern;
 mod prototype;
 mod rawtracepoint;
 mod slab;
@@ -34,14 +33,14 @@ mod watchpoint;
 
 pub use attach_point::{AttachPoint, LeftOut, Ready};
 pub use location::ArgLocation;
-pub use pattern::glob;
 pub use syscall::kernel_name;
 pub use timer::clock_period;
 
 use crate::error::{Error, Result};
 use crate::modules;
-use crate::near::nearest;
 use crate::quoting::{quote, unquote};
+use lang::near::nearest;
+use lang::pattern::{glob, is_pattern};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -314,7 +313,7 @@ pub fn elsewhere(pattern: &str, pids: &[i32]) -> Option<Error> {
     let whole = unquote(pattern);
     let (provider, rest) = whole.split_once(':').filter(|p| p.0.starts_with('u') && OF_FILES[..2].contains(&p.0))?;
     let (_, words) = elf_file::split_path(rest, 1, "").ok()?;
-    let name = words.first().filter(|name| !pattern::is_pattern(name))?;
+    let name = words.first().filter(|name| !is_pattern(name))?;
     let found = absent::in_processes(provider, pids, name);
     let todo = format!("the process has mapped {}", found.join(", "));
     (!found.is_empty()).then(|| Error::usage(pattern, "no such probe in this file", todo))

@@ -8,8 +8,7 @@
 //! where several of C++ differ only in their parameters, with them. If the text is a symbol as it is in the file, the function has that
 //! name. So a printed name, given back to trapline, means the same functions.
 
-use super::glob;
-use super::pattern::is_pattern;
+use lang::pattern::{glob, is_pattern};
 use std::collections::HashMap;
 use symbols::Elf;
 use symbols::demangle::{self, Demangled};

@@ -1,7 +1,8 @@
 //! `rawtracepoint:NAME`: static places of the kernel, with the arguments of the place itself instead of a record made from them.
 
 use super::kernel_types::{self, kernel_types};
-use super::{AttachPoint, Probe, Provider, Ready, Refusal, glob};
+use super::{AttachPoint, Probe, Provider, Ready, Refusal};
+use lang::pattern::glob;
 use std::collections::HashMap;
 use sys::btf::KernelBtf;
 

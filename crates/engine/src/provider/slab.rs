@@ -4,13 +4,13 @@
 //! it is no event. What an object is known by is in [`crate::slab::points`].
 
 use super::{
-    ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types, word,
+    ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, kernel_types, word,
 };
 use crate::error::Error;
 use crate::slab::caches::{self, Caches};
 use crate::slab::offsets;
-use crate::slab::points::{self, Slab as Kind};
-use bpf::slab::{Place, Which};
+use crate::slab::points::{self, Point, Slab as Kind, Test};
+use lang::pattern::glob;
 use sys::btf::KernelBtf;
 
 /// The provider.
@@ -131,26 +131,23 @@ fn enabled(full: String, name: &str, end: &str, slab: &Kind, btf: &KernelBtf) ->
     // Objects of kmalloc pass its own tracepoints, the last ones; those of other caches the first ones.
     let last = all.len().saturating_sub(1);
     let chosen = all.into_iter().nth(if is_kmalloc { last } else { 0 });
-    let (tracepoint, place) = match chosen {
-        Some((tracepoint, place)) if decides(&place) => (tracepoint, place),
+    let point = match (chosen, slab) {
+        (Some(point), _) if decides(&point) => point,
         // A page that is released has its order.
-        Some((tracepoint, place)) if matches!(slab, Kind::Pages(_)) => {
-            let Kind::Pages(order) = slab else { unreachable!("it is one of pages") };
-            (tracepoint, Place { which: Which::Order { arg: 1, order: *order }, ..place })
-        }
+        (Some(point), Kind::Pages(order)) => Point { test: Test::Order { arg: points::ORDER, order: *order }, ..point },
         _ => {
             let why = "this kernel's tracepoints do not tell the cache (Linux 6.13)";
             return Err(Error::failed(name, why, "use tracepoint:kmem:*, or 'trapline slab'"));
         }
     };
-    let args = arguments(name, end, slab.object_size(), gfp(btf, tracepoint));
+    let args = arguments(name, end, slab.object_size(), gfp(btf, point.tracepoint));
     let probe = Probe { name: full, args, ..Probe::default() };
-    Ok(Ready::new(probe, AttachPoint::Slab { tracepoint, place }))
+    Ok(Ready::new(probe, AttachPoint::Slab(point)))
 }
 
 /// Whether the arguments of the tracepoint decide, and not a table.
-fn decides(place: &Place) -> bool {
-    !matches!(place.which, Which::Tracked | Which::Known { .. } | Which::Named { .. } | Which::Sized { of: None, .. })
+fn decides(point: &Point) -> bool {
+    !matches!(point.test, Test::Tracked | Test::Known { .. } | Test::Named { .. } | Test::Sized { of: None, .. })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `software:EVENT:COUNT`: the kernel's own counters, one event for every COUNT of what they count.
 
-use super::{ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, count, glob};
+use super::{ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, count};
+use lang::pattern::glob;
 use sys::perf::SOFTWARE;
 use sys::perf::attach::Counter;
 

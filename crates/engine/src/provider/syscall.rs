@@ -2,10 +2,11 @@
 //! ends alone, at the call's own tracepoint.
 
 use super::tracepoint::Tracepoint;
-use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, glob, word};
+use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, word};
 use events::registry::{by_name, syscalls};
 use events::schema::{Arg, Ret, Schema};
 use events::types::{Fmt, Int, Type};
+use lang::pattern::glob;
 
 /// The provider.
 pub struct Syscall;

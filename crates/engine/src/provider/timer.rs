@@ -1,7 +1,7 @@
 //! `profile:UNIT:N` on every CPU and `interval:UNIT:N` on one: clocks.
 
-use super::pattern::is_pattern;
-use super::{AttachPoint, Probe, Provider, Ready, Refusal, glob};
+use super::{AttachPoint, Probe, Provider, Ready, Refusal};
+use lang::pattern::{glob, is_pattern};
 use sys::perf::attach::Rate;
 
 /// A clock.

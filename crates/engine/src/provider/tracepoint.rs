@@ -1,11 +1,9 @@
 //! `tracepoint:CATEGORY:NAME`: static places of the kernel. Their fields come from tracefs; without access to it, names and
 //! arguments come from the kernel's types, and the category, which those do not know, is shown as `*`.
 
-use super::pattern::is_pattern;
-use super::{
-    ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, glob, kernel_types,
-};
-use crate::near::nearest;
+use super::{ArgInfo, ArgLocation, ArgType, AttachPoint, Encoding, Probe, Provider, Ready, Refusal, kernel_types};
+use lang::near::nearest;
+use lang::pattern::{glob, is_pattern};
 use std::collections::HashMap;
 use std::io;
 use sys::btf::KernelBtf;

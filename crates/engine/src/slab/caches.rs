@@ -6,8 +6,8 @@
 
 use super::{offsets, words};
 use crate::error::{Error, Result};
-use crate::near::nearest;
 use bpf::slab::{listed, record};
+use lang::near::nearest;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ mod name;
 pub mod offsets;
 mod place;
 pub mod points;
-mod programs;
+pub(crate) mod programs;
 mod session;
 mod snapshot;
 pub mod symbols;

@@ -1,13 +1,17 @@
-//! Where the objects of a slab are allocated and released: tracepoints, and how a program knows there that an object is one of the cache.
+//! Where the objects of a slab are allocated and released: tracepoints, and what decides there that an object is one of the cache. Arguments are
+//! those of the tracepoint, from 0.
 
 use super::caches::{Cache, Caches, Found};
 use super::offsets;
 use crate::error::{Error, Result};
-use bpf::slab::{Bytes, MAX_NAME, Place, Which};
 use sys::btf::KernelBtf;
 
 /// Bytes of a page of x86-64, as a power of two.
-const PAGE_SHIFT: u8 = 12;
+pub(super) const PAGE_SHIFT: u8 = 12;
+/// The argument of `mm_page_alloc` that is the order of the pages.
+pub const ORDER: u8 = 1;
+/// Bytes of the name of a cache at most, so that it can be compared.
+pub(super) const MAX_NAME: usize = 70;
 /// The highest order of pages (`MAX_PAGE_ORDER` of x86-64).
 const MAX_ORDER: u32 = 10;
 
@@ -20,8 +24,67 @@ pub enum Slab {
     Cache(Found),
 }
 
-/// A tracepoint, and how its program knows the cache.
-pub type Point = (&'static str, Place);
+/// A tracepoint that objects pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its name.
+    pub tracepoint: &'static str,
+    /// What decides that an object is one of the cache.
+    pub test: Test,
+    /// The argument that is the object.
+    pub object: u8,
+    /// The argument that is the caller of the allocator.
+    pub call_site: Option<u8>,
+}
+
+/// What decides that an object is one of the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// An argument is the address of the cache.
+    Cache {
+        /// The argument.
+        arg: u8,
+        /// The address.
+        address: u64,
+    },
+    /// An argument is the address of a cache of this name: the first one is remembered.
+    Named {
+        /// The argument.
+        arg: u8,
+        /// The name.
+        name: String,
+    },
+    /// An argument is the address that was remembered.
+    Known {
+        /// The argument.
+        arg: u8,
+    },
+    /// The allocation has this size, and the allocator says that the object is of the cache.
+    Sized {
+        /// The argument with the size.
+        arg: u8,
+        /// The size.
+        size: u64,
+        /// The BTF id of `bpf_get_kmem_cache`, and the address of the cache; none: the size decides.
+        of: Option<(i32, u64)>,
+    },
+    /// An argument is the order of the pages.
+    Order {
+        /// The argument.
+        arg: u8,
+        /// The order; none: any.
+        order: Option<u32>,
+    },
+    /// The allocator says that the object is of the cache.
+    Asked {
+        /// The BTF id of `bpf_get_kmem_cache`.
+        function: i32,
+        /// The address of the cache.
+        address: u64,
+    },
+    /// Whether its allocation was recorded.
+    Tracked,
+}
 
 /// The tracepoints of a slab.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +93,8 @@ pub struct Points {
     pub allocated: Vec<Point>,
     /// Of releases.
     pub released: Vec<Point>,
-    /// The size of an object.
-    pub size: Bytes,
+    /// Bytes of an object; none: pages, as many as their order says.
+    pub size: Option<u64>,
     /// The cache is found by its name, when it is first used.
     pub by_name: bool,
 }
@@ -81,20 +144,20 @@ pub fn of(name: &str, slab: &Slab, btf: &KernelBtf) -> Result<Points> {
 }
 
 fn of_pages(order: Option<u32>) -> Points {
-    let place = |which| Place { which, object: 0, call_site: None };
+    let point = |tracepoint, test| Point { tracepoint, test, object: 0, call_site: None };
     Points {
-        allocated: vec![("mm_page_alloc", place(Which::Order { arg: 1, order }))],
-        released: vec![("mm_page_free", place(Which::Tracked))],
-        size: Bytes::Pages { order: 1, shift: PAGE_SHIFT },
+        allocated: vec![point("mm_page_alloc", Test::Order { arg: ORDER, order })],
+        released: vec![point("mm_page_free", Test::Tracked)],
+        size: None,
         by_name: false,
     }
 }
 
-/// How a program knows that an argument is this cache.
-fn this(cache: &Cache, arg: u8) -> Which {
+/// An argument is this cache.
+fn this(cache: &Cache, arg: u8) -> Test {
     match cache.address {
-        Some(address) => Which::Cache { arg, address },
-        None => Which::Named { arg, name: cache.name.clone() },
+        Some(address) => Test::Cache { arg, address },
+        None => Test::Named { arg, name: cache.name.clone() },
     }
 }
 
@@ -104,20 +167,19 @@ fn of_cache(name: &str, cache: &Cache, btf: &KernelBtf) -> Result<Points> {
         return Err(unable("its name is too long", "use Linux 6.13 or later"));
     }
     let argument = |tracepoint| offsets::arguments(btf, tracepoint).unwrap_or_default();
-    let place = |which, object| Place { which, object, call_site: Some(0) };
+    let point = |tracepoint, test| Point { tracepoint, test, object: 1, call_site: Some(0) };
     let (alloc, kmalloc, free) = (argument("kmem_cache_alloc"), argument("kmalloc"), argument("kmem_cache_free"));
     let mut allocated = Vec::new();
     if let Some(arg) = offsets::cache_of(&alloc) {
-        allocated.push(("kmem_cache_alloc", place(this(cache, arg), 1)));
+        allocated.push(point("kmem_cache_alloc", this(cache, arg)));
     }
     let function = offsets::function(btf).zip(cache.address);
     match offsets::cache_of(&kmalloc) {
         // Linux 6.0.
-        Some(arg) => allocated.push(("kmalloc", place(this(cache, arg), 1))),
+        Some(arg) => allocated.push(point("kmalloc", this(cache, arg))),
         // (call_site, ptr, bytes_req, bytes_alloc, …)
         None if kmalloc.len() > 4 && (cache.is_kmalloc() || function.is_some() && cache.may_be_of_kmalloc()) => {
-            let which = Which::Sized { arg: 3, size: cache.size, of: function };
-            allocated.push(("kmalloc", place(which, 1)));
+            allocated.push(point("kmalloc", Test::Sized { arg: 3, size: cache.size, of: function }));
         }
         None => {}
     }
@@ -125,19 +187,19 @@ fn of_cache(name: &str, cache: &Cache, btf: &KernelBtf) -> Result<Points> {
         return Err(unable("this kernel's tracepoints do not name the cache (Linux 6.0)", "use a later kernel"));
     }
     // A cache without an address is known from its first allocation; one of kmalloc, never.
-    let by_size = allocated.iter().any(|(_, p)| matches!(p.which, Which::Sized { of: None, .. }));
-    let which = match (offsets::cache_of(&free), cache.address) {
-        (Some(arg), Some(address)) => Which::Cache { arg, address },
-        (Some(arg), None) if !by_size => Which::Known { arg },
-        _ => Which::Tracked,
+    let by_size = allocated.iter().any(|p| matches!(p.test, Test::Sized { of: None, .. }));
+    let test = match (offsets::cache_of(&free), cache.address) {
+        (Some(arg), Some(address)) => Test::Cache { arg, address },
+        (Some(arg), None) if !by_size => Test::Known { arg },
+        _ => Test::Tracked,
     };
     // kfree takes objects of any cache (Linux 6.4).
-    let freed = function.map_or(Which::Tracked, |(function, address)| Which::Asked { function, address });
+    let freed = function.map_or(Test::Tracked, |(function, address)| Test::Asked { function, address });
     Ok(Points {
-        released: vec![("kmem_cache_free", place(which, 1)), ("kfree", place(freed, 1))],
-        by_name: allocated.iter().any(|(_, p)| matches!(p.which, Which::Named { .. })),
+        released: vec![point("kmem_cache_free", test), point("kfree", freed)],
+        by_name: allocated.iter().any(|p| matches!(p.test, Test::Named { .. })),
         allocated,
-        size: Bytes::Fixed(cache.object_size),
+        size: Some(cache.object_size),
     })
 }
 

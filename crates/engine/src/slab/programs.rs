@@ -1,10 +1,10 @@
 //! Makes the maps of a slab session, loads its programs and attaches them. Nothing is recorded before the state says so.
 
-use super::points::Points;
+use super::points::{self, Point, Points, Test};
 use super::{offsets, unable};
-use crate::backend::kernel::refusal::rejected;
 use crate::error::{Error, Result};
-use bpf::slab::{self, KEY, Maps, Turn, state, value};
+use crate::refusal::rejected;
+use bpf::slab::{self, Bytes, KEY, Maps, Turn, Which, state, value};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::link::Link;
@@ -63,6 +63,22 @@ impl MapSet {
     }
 }
 
+const _: () = assert!(points::MAX_NAME == slab::MAX_NAME);
+
+/// A point as the programs have it.
+pub fn place(point: &Point) -> slab::Place {
+    let which = match point.test.clone() {
+        Test::Cache { arg, address } => Which::Cache { arg, address },
+        Test::Named { arg, name } => Which::Named { arg, name },
+        Test::Known { arg } => Which::Known { arg },
+        Test::Sized { arg, size, of } => Which::Sized { arg, size, of },
+        Test::Order { arg, order } => Which::Order { arg, order },
+        Test::Asked { function, address } => Which::Asked { function, address },
+        Test::Tracked => Which::Tracked,
+    };
+    slab::Place { which, object: point.object, call_site: point.call_site }
+}
+
 /// The programs at a place, in this order.
 const TURNS: [Turn; 2] = [Turn::First, Turn::Second];
 
@@ -76,16 +92,17 @@ pub fn attach(name: &str, points: &Points, maps: &MapSet, btf: &KernelBtf) -> Re
     let maps = Maps { objects, state, taken };
     let mistake = |e: bpf::AsmError| Error::failed("BPF generator", e.to_string(), "please report it");
     let mut links = Vec::new();
-    for (tracepoint, place) in &points.released {
-        let source = slab::released(&maps, &at, place).map_err(mistake)?;
+    for point in &points.released {
+        let source = slab::released(&maps, &at, &place(point)).map_err(mistake)?;
         for _ in TURNS {
-            links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+            links.push((point.tracepoint, attach_one(name, point.tracepoint, &source)?));
         }
     }
-    for (tracepoint, place) in &points.allocated {
+    let size = points.size.map_or(Bytes::Pages { order: points::ORDER, shift: points::PAGE_SHIFT }, Bytes::Fixed);
+    for point in &points.allocated {
         for turn in TURNS {
-            let source = slab::allocated(&maps, &at, place, points.size, turn).map_err(mistake)?;
-            links.push((*tracepoint, attach_one(name, tracepoint, &source)?));
+            let source = slab::allocated(&maps, &at, &place(point), size, turn).map_err(mistake)?;
+            links.push((point.tracepoint, attach_one(name, point.tracepoint, &source)?));
         }
     }
     Ok(links)

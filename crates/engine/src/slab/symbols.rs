@@ -4,7 +4,7 @@
 //! object, and has executed no other program meanwhile.
 
 use super::snapshot::Object;
-use crate::pipeline::resolver::{Origin, Places, Resolver};
+use crate::resolver::{Origin, Places, Resolver};
 use events::names::{Frame, Stack};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

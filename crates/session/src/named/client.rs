@@ -86,7 +86,7 @@ fn find(name: &str) -> Result<PathBuf> {
 
 fn unknown(what: &str, name: &str, places: &[Place]) -> Error {
     let names: Vec<String> = places.iter().flat_map(Place::names).collect();
-    let near = engine::near::nearest(name, names.iter().map(String::as_str));
+    let near = lang::near::nearest(name, names.iter().map(String::as_str));
     let todo = if near.is_empty() {
         "no session is running: start one with 'trapline record --name NAME'".to_string()
     } else {

@@ -6,7 +6,7 @@ use crate::ask::Ask;
 use crate::complain;
 use ctf::end::End;
 use ctf::trace::{Missing, Trace};
-use engine::backend::stats::NotCaptured;
+use engine::stats::NotCaptured;
 
 /// The exit status of a report that is not of a whole trace.
 pub const INCOMPLETE: u8 = 125;

@@ -13,12 +13,12 @@ use engine::control::{Addition, Order};
 use engine::enabling::{self, Enabling, Request};
 use engine::functions::{FunctionEnabling, Functions};
 use engine::heap::classes::PROVIDER;
-use engine::near::nearest;
 use engine::plan::Backend;
-use engine::provider::glob;
 use engine::select::Calls;
 use engine::target::Target;
 use engine::{Error, Result, returns};
+use lang::near::nearest;
+use lang::pattern::glob;
 use std::sync::Arc;
 use sys::proc;
 

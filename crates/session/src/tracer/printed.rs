@@ -7,7 +7,7 @@ use crate::stacks;
 use crate::view::{calls, screen};
 use engine::backend::agent::attach::tracers::{self, Shown};
 use engine::backend::agent::attach::violations::{Ended, Violation};
-use engine::pipeline::resolver::{Origin, Resolver};
+use engine::resolver::{Origin, Resolver};
 use engine::{Error, Result};
 use events::names::Stack;
 use views::calls::counted::{self, Counted};

@@ -7,11 +7,12 @@
 use super::chosen::Chosen;
 use super::moments::Moments;
 use super::who::Known;
-use crate::backend::Deliver;
-use crate::backend::stats::Counts;
+use crate::expression::Expression;
 use crate::heap::classes::{ALL, Probe};
-use crate::heap::{Enabled, Entry, Kind, Shared, Wanted, What};
-use crate::pipeline::filter::Expression;
+use crate::heap::{Entry, Kind, Shared, What};
+use crate::heap_enabling::{Enabled, Wanted};
+use crate::pipeline::backend::Deliver;
+use crate::stats::Counts;
 use abi::heap::Op;
 use events::StreamId;
 use events::encode::{self, Fixed};

@@ -3,10 +3,11 @@
 //! Invariant: each entry is delivered, is counted as filtered, or is no event of the session.
 
 use super::who::{Asks, Known, LOOK, MOST_THREADS};
-use crate::backend::stats::Counts;
+use crate::expression::{Expression, Filtered};
+use crate::heap::Entry;
 use crate::heap::classes::{self, Probe};
-use crate::heap::{Enabled, Entry, Wanted};
-use crate::pipeline::filter::{Expression, Filtered};
+use crate::heap_enabling::{Enabled, Wanted};
+use crate::stats::Counts;
 use events::Event;
 use lang::{Missing, Verdict};
 use std::collections::HashMap;

@@ -1,65 +1,34 @@
-//! What became of the functions of a file: `--explain`.
+//! What the plans of files became, for `--explain`: which functions are traced, and patterns that nothing matches.
 
 use super::module::Known;
 use crate::functions::matches;
-use crate::near::nearest;
+use crate::stats::planned::PlannedFile;
+use lang::near::nearest;
 use std::sync::Arc;
 use symbols::demangle;
 
 /// The most names that are compared with one that is not there.
 const MOST_NAMES: usize = 20_000;
 
-/// A file whose functions were to be traced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlannedFile {
-    /// Its path in the process that had it first.
-    pub path: String,
-    /// Functions that were asked for, by all their names.
-    pub functions: usize,
-    /// Of these, names of functions that get a patch.
-    pub patched: usize,
-    /// Why the others get none, the most frequent reason first, and the demangled names of the functions.
-    pub refused: Vec<(String, Vec<String>)>,
-    /// Why nothing of the file is patched, if so.
-    pub left_alone: Option<String>,
-}
-
-impl PlannedFile {
-    /// That of a file that was read.
-    pub fn of(known: &Known) -> PlannedFile {
-        let mut refused: Vec<(String, Vec<String>)> = Vec::new();
-        let mut refusals = known.plan.refusals.clone();
-        order::by_key(&mut refusals, |(_, why)| *why);
-        for same in refusals.chunk_by(|a, b| a.1 == b.1) {
-            let name = |n: u32| {
-                let linker = known.names.get(n as usize).cloned().unwrap_or_default();
-                demangle::of(&linker).map_or(linker, |d| d.plain)
-            };
-            refused.push((same[0].1.to_string(), same.iter().map(|(n, _)| name(*n)).collect()));
-        }
-        order::by_key(&mut refused, |(_, names)| std::cmp::Reverse(names.len()));
-        PlannedFile {
-            path: known.path.clone(),
-            functions: known.names.len(),
-            patched: known.plan.sites.len() + known.plan.aliases.len(),
-            refused,
-            left_alone: known.runtime.map(|r| r.words()),
-        }
+/// What became of the functions of a file that was read.
+pub fn planned(known: &Known) -> PlannedFile {
+    let mut refused: Vec<(String, Vec<String>)> = Vec::new();
+    let mut refusals = known.plan.refusals.clone();
+    order::by_key(&mut refusals, |(_, why)| *why);
+    for same in refusals.chunk_by(|a, b| a.1 == b.1) {
+        let name = |n: u32| {
+            let linker = known.names.get(n as usize).cloned().unwrap_or_default();
+            demangle::of(&linker).map_or(linker, |d| d.plain)
+        };
+        refused.push((same[0].1.to_string(), same.iter().map(|(n, _)| name(*n)).collect()));
     }
-
-    /// In lines, with so many names of functions for each reason.
-    pub fn lines(&self, names: usize) -> Vec<String> {
-        let PlannedFile { path, functions, patched, .. } = self;
-        if let Some(why) = &self.left_alone {
-            return vec![format!("functions: {path}: left alone: {why}")];
-        }
-        let mut lines = vec![format!("functions: {path}: {patched} of {functions} can be traced")];
-        for (why, all) in &self.refused {
-            let shown = &all[..all.len().min(names)];
-            let more = if all.len() > shown.len() { ", …" } else { "" };
-            lines.push(format!("  not traced: {}: {why}: {}{more}", all.len(), shown.join(", ")));
-        }
-        lines
+    order::by_key(&mut refused, |(_, names)| std::cmp::Reverse(names.len()));
+    PlannedFile {
+        path: known.path.clone(),
+        functions: known.names.len(),
+        patched: known.plan.sites.len() + known.plan.aliases.len(),
+        refused,
+        left_alone: known.runtime.map(|r| r.words()),
     }
 }
 
@@ -90,30 +59,4 @@ pub fn unmatched(files: &[Arc<Known>], asked: &[(String, String)], libraries: bo
         Some(format!("{label}: no function of the traced programs has this name ({})", todo.join("; ")))
     };
     asked.iter().filter_map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_says_each_reason_with_examples() {
-        let names = |n: usize| (0..n).map(|i| format!("f{i}")).collect::<Vec<_>>();
-        let file = PlannedFile {
-            path: "/x".into(),
-            functions: 10,
-            patched: 5,
-            refused: vec![("a loop".into(), names(4)), ("cold".into(), names(1))],
-            left_alone: None,
-        };
-        let want = [
-            "functions: /x: 5 of 10 can be traced",
-            "  not traced: 4: a loop: f0, f1, f2, …",
-            "  not traced: 1: cold: f0",
-        ];
-        assert_eq!(file.lines(3), want);
-        assert!(file.lines(usize::MAX)[1].ends_with("f3"));
-        let alone = PlannedFile { left_alone: Some("a JIT".into()), ..file };
-        assert_eq!(alone.lines(3), ["functions: /x: left alone: a JIT"]);
-    }
 }

@@ -7,7 +7,7 @@ use super::moments::Moments;
 use super::server::Begun;
 use super::sieve::Sieve;
 use super::tree::Tree;
-use crate::backend::Deliver;
+use crate::pipeline::backend::Deliver;
 use events::StreamId;
 use events::functions::{Run, time};
 use events::stream::Scope;

@@ -4,8 +4,8 @@
 //! process is reported when it is first heard of, with its parent. How a process has ended is known of the command only.
 
 use super::server::Came;
-use crate::backend::Deliver;
 use crate::own_events;
+use crate::pipeline::backend::Deliver;
 use events::generated as g;
 use events::{Schema, StreamId};
 use std::collections::HashMap;

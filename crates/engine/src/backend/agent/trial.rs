@@ -3,10 +3,10 @@
 use super::server::Room;
 use super::{Agent, Offer, file, loadable};
 use crate::backend::launch::{Launched, Waiting};
-use crate::backend::{Backend, Deliver};
 use crate::command;
 use crate::error::Result;
 use crate::functions::Functions;
+use crate::pipeline::backend::{Backend, Deliver};
 use crate::target::Command;
 use events::StreamId;
 use events::functions::Run;

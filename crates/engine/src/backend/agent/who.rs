@@ -1,6 +1,6 @@
 //! Who has made a record: what filters may ask of it.
 
-use crate::pipeline::filter::Expression;
+use crate::expression::Expression;
 use lang::Context;
 use sys::proc;
 

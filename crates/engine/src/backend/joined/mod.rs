@@ -13,11 +13,11 @@
 mod loading;
 
 use super::agent::{self, Agent, Offer};
-use super::stats::Report;
-use super::{Attached, Backend, Deliver, Polled};
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
+use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::plan::Plan;
+use crate::stats::Report;
 use crate::target::Target;
 use events::functions::Run;
 use events::generated::{P_PAUSED, P_RESUMED};

@@ -1,6 +1,6 @@
 //! Where the programs of an enabling capture stacks, and what they have counted of them.
 
-use crate::backend::stats::StackCounts;
+use crate::stats::StackCounts;
 use bpf::stacks::{LOST, SIZE, Stacks};
 use bpf::unwind::{Tables, area};
 use std::io;

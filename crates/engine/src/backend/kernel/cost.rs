@@ -1,7 +1,7 @@
 //! What a session has cost: time of its programs, as far as the kernel measured it, and of the drain thread.
 
 use super::load::Loaded;
-use crate::backend::stats::{Cost, Counts, Spent};
+use crate::stats::{Cost, Counts, Spent};
 
 /// The cost so far. Called by the drain thread.
 pub fn of(loaded: &Loaded, enablings: &[(String, Counts)], measured: bool) -> Cost {

@@ -8,21 +8,21 @@ use super::functions::Functions;
 use super::map_set::MapSet;
 use super::parallel::{self, Job};
 use super::probes::{AttachedProbe, Kit, Outlet};
-use super::refusal::{refused, rejected};
 use super::ring::Ring;
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
 use super::unwinder::{self, Unwinder};
 use super::{rings_of_calls, stack_tables, task_iterator};
-use crate::backend::stats::{Counts, Losses, NotCaptured, Passed, Spent, StackCounts, large_enough};
+use crate::captures::Captures;
 use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::moved::Agents;
 use crate::own_events;
 use crate::plan::Plan;
 use crate::provider::kernel_name;
+use crate::refusal::{refused, rejected};
+use crate::stats::{Counts, Losses, NotCaptured, Passed, Spent, StackCounts, large_enough};
 use crate::target::Target as PlanTarget;
-use bpf::capture_row::Frames;
 use bpf::scratch;
 use bpf::syscalls::{self, Maps, Session, Source, state};
 use bpf::unwind::Tables;
@@ -138,7 +138,7 @@ pub fn begin_with(
     let offsets = offsets(&btf, plan, &session, users)?;
     let unwinder = if plan.has_user_stacks() { stack_tables::make(plan, &btf, command)? } else { None };
     let tables = unwinder.as_ref().map(Unwinder::tables);
-    let areas = if plan.frames_of_calls() == Frames::default() { None } else { Some(Areas::new(made.cpus)) };
+    let areas = if plan.frames_of_calls() == Captures::default() { None } else { Some(Areas::new(made.cpus)) };
     let areas = areas.transpose().map_err(|e| refused("BPF maps", &e))?;
     let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
@@ -430,7 +430,7 @@ fn single_calls(plan: &Plan) -> Option<Vec<Single>> {
         return None;
     }
     // Kernel stacks begin with the tracepoint's own functions there, and Linux 6.1 has none.
-    if plan.call_captures.iter().any(|c| c.frames.kernel > 0) {
+    if plan.call_captures.iter().any(|c| c.frames.kstack > 0) {
         return None;
     }
     let mut ids = Vec::new();

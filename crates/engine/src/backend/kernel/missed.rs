@@ -1,8 +1,8 @@
 //! Missed runs: the kernel skipped the program because it was already running on that CPU (`recursion_misses` of bpf_prog_info): events
 //! that happened and that no program has seen.
 
-use crate::backend::stats::Missed;
 use crate::plan::Plan;
+use crate::stats::Missed;
 use events::generated as g;
 
 /// The class whose events each program makes.

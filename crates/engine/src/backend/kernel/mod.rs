@@ -27,7 +27,6 @@ mod missed;
 mod orders;
 mod parallel;
 pub mod probes;
-pub(crate) mod refusal;
 mod ring;
 pub mod ring_set;
 pub mod rings_of_calls;
@@ -40,15 +39,16 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
+use crate::backend::fds;
 use crate::backend::launch::{Launched, Waiting};
-use crate::backend::stats::{LetGo, NotCaptured, Report};
-use crate::backend::{Attached, Backend, Deliver, Polled};
 use crate::control::{self, Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::pipeline::aside::Origin;
+use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
+use crate::stats::{LetGo, NotCaptured, Report};
 use crate::target::Target;
 use attach_pids::{Adopter, Attacher};
 use bpf::syscalls::state;
@@ -153,7 +153,10 @@ impl Kernel {
         let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
         Ok(Kernel {
             attached_now: Attached {
-                programs: std::mem::take(&mut loaded.sources),
+                programs: std::mem::take(&mut loaded.sources)
+                    .into_iter()
+                    .map(|(at, p)| (at, Box::new(p) as _))
+                    .collect(),
                 fell_back,
                 kernel_rings: loaded.kernel_rings,
             },
@@ -191,7 +194,6 @@ impl Kernel {
 
 /// Reports what the descriptors of a process are, where names are wanted.
 fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {
-    use crate::backend::ptrace::fds;
     if !plan.fd_names {
         return;
     }

@@ -5,13 +5,14 @@ use super::attach::attempt::{Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
 use super::buffers::Buffers;
 use super::functions::Functions;
-use super::refusal::refused;
 use super::ring_set::RingSet;
-use crate::backend::stats::{Counts, StackCounts};
 use crate::enabling::{Enabling, Number, Source};
 use crate::error::{Error, Result};
 use crate::moved::Agents;
 use crate::provider::{ArgLocation, AttachPoint};
+use crate::refusal::refused;
+use crate::slab;
+use crate::stats::{Counts, StackCounts};
 use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
 use bpf::scratch;
@@ -114,7 +115,7 @@ impl AttachedProbe {
             filter: enabling.filter.clone(),
             by_cookie: !enabling.members.is_empty(),
             slab: match point {
-                AttachPoint::Slab { place, .. } => Some(place.clone()),
+                AttachPoint::Slab(point) => Some(slab::programs::place(point)),
                 _ => None,
             },
         };

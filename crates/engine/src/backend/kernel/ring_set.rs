@@ -4,8 +4,8 @@
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
 
 use super::ring::Ring;
-use crate::backend::stats::Passed;
 use crate::enabling::Enabling;
+use crate::stats::Passed;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,9 +1,9 @@
 //! Which rings the events of calls go through: those that programs write themselves or, where that cannot be, the kernel's; and how large
 //! they are.
 
+use crate::captures::Captures;
 use crate::error::Result;
 use crate::plan::Plan;
-use bpf::capture_row::Frames;
 use bpf::scratch::Shape;
 
 /// Why the kernel's rings are used where programs that write rings themselves could not be loaded.
@@ -37,7 +37,7 @@ pub fn shape(size: usize) -> Option<Shape> {
 /// # Errors
 /// What `with` says of the kernel's rings.
 pub fn begin<T>(plan: &Plan, mut with: impl FnMut(Option<&'static str>) -> Result<T>) -> Result<T> {
-    let why = if plan.frames_of_calls() != Frames::default() {
+    let why = if plan.frames_of_calls() != Captures::default() {
         // A stack is reported while the event that has it is being built.
         "calls have stacks"
     } else if shape(size(plan)).is_none() {

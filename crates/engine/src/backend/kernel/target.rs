@@ -1,14 +1,18 @@
 //! What the programs must know: where this kernel's structs keep what they read, and the settings of the session.
 
-use super::refusal::refused;
 use super::{descriptors, switch, tables, task_ids};
+use crate::capture;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
+use crate::refusal::refused;
 use crate::target::Target as PlanTarget;
 use bpf::btf_offsets::{BtfOffsets, Credentials};
+use bpf::capture_row::{Frames, MAX_STRING};
 use bpf::syscalls::{Rights, Session};
 use std::io;
 use sys::btf::{KernelBtf, Kind};
+
+const _: () = assert!(capture::MOST_IN_PROGRAMS == MAX_STRING as usize);
 
 /// The kernel's types, with those found that the session looks for.
 pub(super) fn types(plan: &Plan) -> io::Result<KernelBtf> {
@@ -69,10 +73,11 @@ fn credentials(of: &impl Fn(&str, &[&str]) -> Result<i16>) -> Result<Credentials
 
 /// What of the session the programs must know, and whose tasks they may follow.
 pub(super) fn session(plan: &Plan, filters: Vec<(u32, lang::Filter)>, captures: Option<u8>) -> Session {
+    let frames = plan.frames_of_calls();
     Session {
         filters,
         captures,
-        frames: plan.frames_of_calls(),
+        frames: Frames { kernel: frames.kstack, user: frames.ustack },
         signals: Some(plan.class_of(&events::generated::P_SIGNAL)).filter(|s| s.id != s.base),
         unknown: plan.named || plan.seen_calls().has_unknown(),
         kinds: tables::kinds(plan),

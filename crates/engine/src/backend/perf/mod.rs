@@ -17,14 +17,13 @@ mod samples;
 
 use super::code::build_beside;
 use super::launch::{Launched, Waiting};
-use super::stats::{Cost, Losses, Report, large_enough};
-use super::{Backend, Polled};
-use crate::backend::Deliver;
 use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
+use crate::pipeline::backend::{Backend, Deliver, Polled};
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
+use crate::stats::{Cost, Losses, Report, large_enough};
 use crate::target::Target;
 use events::StreamId;
 use events::generated as g;

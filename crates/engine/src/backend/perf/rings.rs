@@ -72,7 +72,7 @@ pub struct Rings {
     /// Bytes of each ring.
     pub size: usize,
     /// Bytes and records that were taken out.
-    pub passed: crate::backend::stats::Passed,
+    pub passed: crate::stats::Passed,
 }
 
 fn failed(what: &str, e: &io::Error) -> Error {

@@ -2,8 +2,8 @@
 
 use super::processes::Processes;
 use crate::backend::code::{Code, id_of};
-use crate::backend::stats::{Counts, StackCounts};
 use crate::enabling::{Enabling, Source};
+use crate::stats::{Counts, StackCounts};
 use events::encode::{self, Fixed};
 use events::layout::Layout;
 use events::stream::Scope;

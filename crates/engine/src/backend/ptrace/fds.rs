@@ -1,12 +1,12 @@
-//! Reads what descriptors are and reports it in `process:fd` events, so that no view ever asks the system.
+//! Reports what descriptors are in `process:fd` events, so that no view ever asks the system.
 
 use super::emit::Emitter;
 use super::thread::{Pending, Thread};
+use crate::backend::fds::{look, open_fds};
 use events::generated as g;
 use events::names::AT_FDCWD;
 use events::types::{Fmt, Mem, Type};
 use events::{Class, Schema};
-use sys::{fdinfo, proc};
 
 /// Reports every open descriptor of `pid` and its working directory; `made`: the call that follows has made some of them, and
 /// `now` is its end.
@@ -16,42 +16,9 @@ pub fn seed(out: &mut Emitter, pid: i32, now: u64, details: bool, made: bool) {
     }
 }
 
-/// The working directory, and the open descriptors of a process.
-pub fn open_fds(pid: i32) -> impl Iterator<Item = i32> {
-    std::iter::once(AT_FDCWD).chain(proc::fds(pid).unwrap_or_default())
-}
-
-/// Arguments and strings of the `process:fd` event of a descriptor: its path, and with `details` what `-yy` adds.
-pub fn look(pid: i32, fd: i32, details: bool, made: bool) -> Option<([u64; 4], Vec<u8>, Vec<u8>)> {
-    let cwd = fd == AT_FDCWD;
-    let path = proc::fd_link(pid, (!cwd).then_some(fd))?;
-    let cloexec = !cwd && proc::fd_cloexec(pid, fd);
-    let flags = u64::from(cloexec) | if made { 2 } else { 0 };
-    let detail = if details && !cwd { detail(pid, fd, &path) } else { Vec::new() };
-    Some(([0, 0, fd as u64, flags], path, detail))
-}
-
 fn say(out: &mut Emitter, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
     if let Some((args, path, detail)) = look(pid, fd, details, made) {
         out.process_at(time, &g::P_FD, (pid, tid), &args, &[&path, &detail]);
-    }
-}
-
-/// What `-yy` adds: the ends of a socket, the numbers of a device.
-fn detail(pid: i32, fd: i32, path: &[u8]) -> Vec<u8> {
-    if path.starts_with(b"socket:[") {
-        let Ok(s) = fdinfo::socket(pid, fd) else { return Vec::new() };
-        let mut text = events::sockaddr::describe_socket(s.domain, s.kind, s.protocol, &s.local, &s.peer).into_bytes();
-        if !text.is_empty() && !text.contains(&b':') {
-            // No end is known yet: the inode identifies the socket.
-            text.push(b':');
-            text.extend_from_slice(&path[b"socket:".len()..]);
-        }
-        return text;
-    }
-    match fdinfo::device(pid, fd) {
-        Some((major, minor, block)) => format!("{} {major}:{minor}", if block { "block" } else { "char" }).into_bytes(),
-        None => Vec::new(),
     }
 }
 

@@ -13,18 +13,18 @@
 //!   detaches and the target continues.
 
 mod emit;
-pub(crate) mod fds;
+mod fds;
 mod filter;
 mod stacks;
 mod thread;
 mod tracer;
 
-use crate::backend::stats::{Losses, Report};
-use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self as orders, Order, State, Stream};
 use crate::error::{Error, Result};
+use crate::pipeline::backend::{Backend, Deliver, Polled};
 use crate::plan::Plan;
-use crate::target::{Command, Target};
+use crate::stats::{Losses, Report};
+use crate::target::{Command, Target, traces_trapline};
 use emit::Emitter;
 use events::StreamId;
 use std::io;
@@ -289,15 +289,6 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
     Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
 }
 
-/// Of two tracers that trace each other, each waits for the other one.
-pub(crate) fn traces_trapline(what: String) -> Error {
-    Error::failed(
-        what,
-        "it traces this trapline: each would wait for the other",
-        "trace it from outside of what it traces",
-    )
-}
-
 fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {
     let attaches = at == failed::ATTACH;
     let (errno, tracer) = if attaches { refusal(pid, e) } else { (e.raw_os_error().unwrap_or(EINVAL), 0) };
@@ -329,7 +320,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         with_stacks: plan
             .call_captures
             .iter()
-            .map(|c| (c.schema.base, (c.schema, usize::from(c.frames.user))))
+            .map(|c| (c.schema.base, (c.schema, usize::from(c.frames.ustack))))
             .collect(),
     };
     let forked = match &plan.target {

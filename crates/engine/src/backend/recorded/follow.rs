@@ -5,11 +5,11 @@
 //! is stored later than that is delivered when it is there, so that each stream is delivered whole.
 
 use super::Progress;
-use crate::backend::stats::Report;
-use crate::backend::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::{Error, Result};
+use crate::pipeline::backend::{Backend, Deliver, Polled};
 use crate::pipeline::functions::shown_name;
+use crate::stats::Report;
 use ctf::trace::{Found, Trace};
 use events::StreamId;
 use events::hash::Table;

@@ -2,11 +2,11 @@
 
 mod follow;
 
-use super::stats::Report;
-use super::{Backend, Deliver, Polled};
 use crate::control::{self, Order, State};
 use crate::error::Result;
+use crate::pipeline::backend::{Backend, Deliver, Polled};
 use crate::pipeline::functions::shown_name;
+use crate::stats::Report;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;

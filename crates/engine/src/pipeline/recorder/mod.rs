@@ -10,12 +10,12 @@
 
 mod metadata;
 mod queue;
-mod totals;
 mod writer;
 
-use crate::backend::stats::Losses;
 use crate::error::{Error, Result};
 use crate::pipeline::filter::RecorderFilter;
+use crate::stats::Losses;
+use crate::stats::totals::{StreamTotals, Totals};
 use ctf::folder::reason;
 use ctf::packet::{self, PacketWriter};
 use ctf::store::{Dir, Files, Flight, Limit, Snapshots, packet_size};
@@ -28,7 +28,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::{process, time};
-pub use totals::{StreamTotals, Totals};
 pub use writer::least_size;
 use writer::{Target, Writer};
 

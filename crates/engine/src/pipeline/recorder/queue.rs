@@ -1,6 +1,6 @@
 //! The queue between the thread that adds events and the writer thread.
 
-use super::StreamTotals;
+use crate::stats::totals::StreamTotals;
 use ctf::packet::Packet;
 use events::functions::Moment;
 use events::{Schema, StreamId};

@@ -4,8 +4,8 @@
 use super::Config;
 use super::metadata;
 use super::queue::{Done, Job, News, Shared};
-use super::totals::{StreamTotals, Totals};
 use crate::pipeline::aside::Aside;
+use crate::stats::totals::{StreamTotals, Totals};
 use ctf::end::{End, LINE};
 use ctf::packet::{self, Packet};
 use ctf::store::{Dir, Files, Flight, Limit, MIN_STREAMS, Snapshots, overhead};

@@ -4,8 +4,8 @@
 //! Linkers keep such names, unless theirs say otherwise: GNU ld puts `.text.hot*`, `.text.unlikely*`, `.text.startup*`, `.text.exit*` and all
 //! other `.text.*` into `.text`. So names outside of `.text.*` are the ones to take.
 
-use crate::near::nearest;
-use crate::provider::glob;
+use lang::near::nearest;
+use lang::pattern::glob;
 use std::fs::File;
 use symbols::headers::Headers;
 

@@ -36,7 +36,7 @@ pub fn check(pid: i32) -> Result<Vec<Map>> {
         return Err(failed(pid, why, format!("-p {leader} traces all its threads")));
     }
     if proc::tracers().contains(&pid) {
-        return Err(crate::backend::ptrace::traces_trapline(format!("-p {pid}")));
+        return Err(crate::target::traces_trapline(format!("-p {pid}")));
     }
     if other_tracer(pid).is_some() {
         return Err(refusal(pid, &io::Error::from_raw_os_error(1)));

@@ -2,8 +2,8 @@
 
 use super::{Attached, Way};
 use crate::backend::kernel::functions::Functions;
-use crate::backend::kernel::refusal::{refused, rejected};
 use crate::error::{Error, Result};
+use crate::refusal::{refused, rejected};
 use std::fmt::Display;
 use std::io;
 use sys::bpf::prog::{LoadError, Program};

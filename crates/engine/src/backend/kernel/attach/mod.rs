@@ -76,7 +76,7 @@ pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64], agents: &'p Agents) 
             vec![Box::new(tracepoint::Classic { id: *id, of_calls: *of_calls })]
         }
         AttachPoint::RawTracepoint { name } => vec![Box::new(raw_tracepoint::Raw { name })],
-        AttachPoint::Slab { tracepoint, .. } => vec![Box::new(raw_tracepoint::Raw { name: tracepoint })],
+        AttachPoint::Slab(point) => vec![Box::new(raw_tracepoint::Raw { name: point.tracepoint })],
         AttachPoint::Clock { rate, every_cpu } => {
             vec![Box::new(perf_event::Clock { rate: *rate, every_cpu: *every_cpu })]
         }
@@ -105,7 +105,7 @@ pub fn how(point: &AttachPoint) -> String {
         AttachPoint::Function(function) => function::how(function).into(),
         AttachPoint::Tracepoint { id, .. } => format!("classic tracepoint {id}"),
         AttachPoint::RawTracepoint { .. } => "raw tracepoint".into(),
-        AttachPoint::Slab { tracepoint, .. } => format!("raw tracepoint {tracepoint}: only objects of this slab"),
+        AttachPoint::Slab(point) => format!("raw tracepoint {}: only objects of this slab", point.tracepoint),
         AttachPoint::Clock { every_cpu: true, .. } => "a perf clock on every CPU: ticks that hit the target".into(),
         AttachPoint::Clock { every_cpu: false, .. } => "a perf clock on one CPU".into(),
         AttachPoint::Counter { .. } => "a perf counter on every CPU: what hits the target".into(),

@@ -1,13 +1,14 @@
 //! The trait that every backend implements.
 
-use super::stats::Report;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::pipeline::aside::Origin;
 use crate::pipeline::recorder::Recorder;
 use crate::plan::Plan;
+use crate::stats::Report;
 use events::StreamId;
 use events::functions::Run;
+use std::fmt::Display;
 use std::time::Duration;
 use sys::ptrace::Change;
 
@@ -43,10 +44,10 @@ impl<F: FnMut(StreamId, &[u8])> Deliver for F {
 }
 
 /// What the backend attached, for `--explain`.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Attached {
-    /// What runs in the kernel: where, and the program.
-    pub programs: Vec<(String, bpf::Program)>,
+    /// What runs in the kernel: where, and the program, which is shown as text.
+    pub programs: Vec<(String, Box<dyn Display + Send>)>,
     /// Probes that are attached in the second way, because the kernel refused the first.
     pub fell_back: Vec<String>,
     /// Why events of calls go through the kernel's rings, and not through those that programs write themselves.

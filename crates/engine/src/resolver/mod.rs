@@ -16,8 +16,8 @@ mod kernel;
 mod packs;
 mod processes;
 
-use super::maps::Maps;
 use crate::error::{Error, Result};
+use crate::maps::Maps;
 use events::Event;
 use events::generated::{P_MAP, P_STACK};
 use events::names::{EXACT, Frame, GUESSED, Stack};

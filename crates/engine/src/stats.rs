@@ -1,11 +1,14 @@
 //! What backends count: events that were lost the buffer size that would have kept them, enablings, missed runs, costs.
 
-use super::agent::explained::PlannedFile;
+pub mod planned;
+pub mod totals;
+
 use crate::enabling::Enabling;
+use crate::expression::Filtered;
 use crate::functions::FunctionEnabling;
-use crate::heap;
-use crate::pipeline::filter::Filtered;
+use crate::heap_enabling;
 use events::Class;
+use planned::PlannedFile;
 pub use unwind::Ended;
 
 /// The counters of a session at its end.
@@ -26,7 +29,7 @@ pub struct Report {
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap::Enabled, Counts)>,
+    pub heap: Vec<(heap_enabling::Enabled, Counts)>,
     /// What was counted of stacks.
     pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.

@@ -1,6 +1,7 @@
 //! What the kernel's refusals mean.
 
 use crate::error::Error;
+use std::fmt;
 use std::io;
 use sys::bpf::prog::LoadError;
 
@@ -14,7 +15,7 @@ pub fn refused(what: &str, e: &io::Error) -> Error {
 }
 
 /// A rejection by the verifier is a bug in trapline: the program and the kernel's log are written to a file.
-pub fn rejected(e: &LoadError, program: &bpf::Program) -> Error {
+pub fn rejected(e: &LoadError, program: &dyn fmt::Display) -> Error {
     // The verifier is content, and there is no descriptor left for the program.
     const EMFILE: i32 = 24;
     let errno = e.error.raw_os_error();
