@@ -22,6 +22,30 @@ pub const ENABLED: usize = 8;
 /// The most tracers that a process knows.
 pub const TRACERS: usize = 64;
 
+/// The section of the agent's file with the tracers that a process knows: [`TRACERS`] of [`Entry::SIZE`] bytes.
+pub const SECTION: &str = ".trapline_tracers";
+
+/// What is known of a tracer without asking the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, filled up with NULs.
+    pub name: [u8; NAME],
+    /// It is enabled.
+    pub enabled: bool,
+}
+
+impl Entry {
+    /// Bytes of an entry: name, kind (4 bytes), slot (4 bytes; 0: it is disabled), and what only the agent reads.
+    pub const SIZE: usize = 80;
+
+    /// Reads one; none where there is no tracer.
+    pub fn parse(bytes: &[u8]) -> Option<Entry> {
+        let name = *bytes.first_chunk::<NAME>()?;
+        let slot = bytes.get(NAME + 4..)?.first_chunk::<4>()?;
+        (name[0] != 0).then(|| Entry { name, enabled: *slot != [0; 4] })
+    }
+}
+
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

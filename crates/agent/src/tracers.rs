@@ -151,7 +151,8 @@ pub struct Own {
     exit: u64,
 }
 
-/// A tracer that the process knows.
+/// A tracer that the process knows. trapline reads the first fields of these from outside ([`abi::tracer::Entry`]).
+#[repr(C)]
 pub struct Tracer {
     name: [AtomicU64; NAME / 8],
     kind: AtomicU32,
@@ -167,6 +168,9 @@ pub struct Tracer {
     pub panics: AtomicU64,
 }
 
+const _: () = assert!(size_of::<Tracer>() == abi::tracer::Entry::SIZE);
+
+#[unsafe(link_section = ".trapline_tracers")]
 static KNOWN: [Tracer; TRACERS] = [const {
     Tracer {
         name: [const { AtomicU64::new(0) }; NAME / 8],

@@ -49,14 +49,9 @@ fn command() -> Command {
         .subcommand(later("diff", DIFF, diff))
         .subcommand(later("repair", "Remove incomplete packets from the ends of your trace's streams, for readers that refuse them", repair))
         .subcommand(later("pack", "Put the names of the functions in your trace's stacks into the trace, for other machines and later times", pack))
-        .subcommand(later("session", "Stop, start, change and end running recordings that have a name", session))
+        .subcommand(later("session", "List, stop, start, change and end what runs: recordings with a name, heaps, tracers, slab traces", session))
         .subcommand(later("slab", "Show which objects of the kernel are allocated and not released, by whom and where (root)", slab))
         .subcommand(later("heap", "Show who holds a program's memory: what was allocated and not freed, peaks, growth, by stacks, without root", heap::heap))
-        .subcommand(
-            Command::new("snapshot")
-                .about("Write the flight buffer of a 'record --flight' to DIR/snapshot-N; the recording continues")
-                .arg(Arg::new("pid").value_name("PID").required(true).help("Process id of the recording trapline")),
-        )
         .subcommand(
             Command::new("list")
                 .about("List system calls and other probes, with the names and types of their arguments")
@@ -150,7 +145,7 @@ fn record(c: Command) -> Command {
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(value("max-size", "SIZE", "Limit the trace to SIZE on disk, all files together: the oldest packets are deleted and counted"))
         .arg(
-            value("flight", "SIZE", "Keep the last SIZE of events in memory; write them at the end, on SIGUSR2, or for 'trapline snapshot'")
+            value("flight", "SIZE", "Keep the last SIZE of events in memory; write them at the end, on SIGUSR2, or for 'trapline session snapshot'")
                 .conflicts_with("max-size"),
         )
         .arg(value("name", "NAME", "Name the session, so that 'trapline session' can stop, start, change and end it"))
@@ -284,7 +279,7 @@ fn tracer(c: Command) -> Command {
                         .value_parser(value_parser!(u64)),
                 ),
         )
-        .subcommand(Command::new("disable").about("Disable a tracer").arg(pid()).arg(name(true)))
+        .subcommand(Command::new("disable").visible_alias("end").about("Disable a tracer").arg(pid()).arg(name(true)))
         .subcommand(
             Command::new("status")
                 .about("Show which tracers are enabled: NAME, a tab, enabled or disabled; on stderr their failures, and calls that were missed")
@@ -387,7 +382,7 @@ fn session(c: Command) -> Command {
     c
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Command::new("list").about("List your sessions").arg(json()))
+        .subcommand(Command::new("list").about("List what runs: recordings, heaps, tracers and slab traces; each ends by 'trapline session end NAME'").arg(json()))
         .subcommand(named(Command::new("start").about("Record events again")))
         .subcommand(named(Command::new("stop").about("Record no events for now; the target continues")))
         .subcommand(named(Command::new("status").about("Show state, buffers and counters")).arg(json()))
@@ -414,7 +409,9 @@ fn session(c: Command) -> Command {
         .subcommand(named(
             Command::new("snapshot").about("With --flight: write the events in memory to disk, and continue"),
         ))
-        .subcommand(named(Command::new("destroy").about("End the session; the target continues")))
+        .subcommand(named(Command::new("print").about("Show what it has so far: the events of a trace, a heap, counts, objects")))
+        .subcommand(named(Command::new("reset").about("Forget what a heap or a slab trace has so far")))
+        .subcommand(named(Command::new("end").alias("destroy").about("End it; the target continues")))
 }
 
 fn text_or_json() -> Arg {
@@ -469,7 +466,11 @@ fn slab(c: Command) -> Command {
             .arg(text_or_json()),
     )
     .subcommand(named(Command::new("reset").about("Forget all objects")))
-    .subcommand(named(Command::new("clear").about("End the tracing, and remove everything that it has in the kernel")))
+    .subcommand(named(
+        Command::new("clear")
+            .visible_alias("end")
+            .about("End the tracing, and remove everything that it has in the kernel"),
+    ))
 }
 
 fn report(c: Command) -> Command {

@@ -6,7 +6,6 @@ mod list;
 mod repair;
 mod session;
 mod slab;
-mod snapshot;
 
 use ::session::output::complain;
 use ::session::run::Status;
@@ -32,7 +31,6 @@ fn main() -> ExitCode {
         Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
         Subcommand::Repair(dir) => repair::run(&dir),
         Subcommand::Pack(ask) => pack::run(&ask),
-        Subcommand::Snapshot(pid) => snapshot::run(&pid),
         Subcommand::Tracer(ask) => tracer::run(&ask).map(Status::pass_on),
         Subcommand::Session(ask) => session::run(&ask),
         Subcommand::Slab(ask) => slab::run(&ask),

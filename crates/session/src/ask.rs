@@ -402,7 +402,7 @@ pub struct Slab {
 /// What `trapline session` is asked to do.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// `list`, `start`, `stop`, `status`, `set`, `snapshot`, `destroy`
+    /// `list`, `start`, `stop`, `status`, `set`, `snapshot`, `print`, `reset`, `end`
     pub what: String,
     /// The session.
     pub name: String,

@@ -24,6 +24,7 @@ mod read;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod running;
 mod show;
 mod stacks;
 mod stats;

@@ -459,7 +459,7 @@ impl Run {
             (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(Status::Exit(0)),
             (_, Some(Change::Exited(code))) => Ok(Status::Exit(code as u8)),
             (_, Some(Change::Killed(sig, _))) => Ok(Status::Signal(sig)),
-            _ if self.in_time || self.named.as_ref().is_some_and(|n| n.destroyed) => Ok(Status::Exit(0)),
+            _ if self.in_time || self.named.as_ref().is_some_and(|n| n.is_ended) => Ok(Status::Exit(0)),
             _ if self.stopping.is_some() => Ok(self.ends_by.map_or(Status::Exit(130), Status::Signal)),
             _ => Err(Error::failed(
                 "the tracer process was killed",

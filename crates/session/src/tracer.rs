@@ -23,7 +23,6 @@ pub fn run(asked: &Tracer) -> Result<Status> {
             recording::enable(asked, Chosen { wanted, unwanted, libraries })
         }
         "enable" if ask.keep.output.is_some() => Err(Error::usage("-o", "only graph writes a trace", "leave it out")),
-        "disable" if name() == recording::NAME => recording::disable(pid).map(|()| Status::Exit(0)),
         "print" if name() == recording::NAME => recording::print(pid).map(|()| Status::Exit(0)),
         "enable" => {
             let done = tracers::enable(pid, &wanted(asked, name()))?;
@@ -32,7 +31,7 @@ pub fn run(asked: &Tracer) -> Result<Status> {
             }
             Ok(Status::Exit(0))
         }
-        "disable" => tracers::disable(pid, &name()).map(|()| Status::Exit(0)),
+        "disable" => disable(pid, &name()).map(|()| Status::Exit(0)),
         "print" => printed::run(pid, &name(), ask).map(Status::Exit),
         "status" => status(pid, asked.name.as_ref()).map(Status::Exit),
         _ => {
@@ -40,6 +39,14 @@ pub fn run(asked: &Tracer) -> Result<Status> {
             to_stdout(names.as_bytes()).map(Status::Exit)
         }
     }
+}
+
+/// Disables a tracer; a recording of functions ends.
+///
+/// # Errors
+/// It is not enabled, or the process cannot be stopped.
+pub fn disable(pid: i32, name: &str) -> Result<()> {
+    if name == recording::NAME { recording::disable(pid) } else { tracers::disable(pid, name) }
 }
 
 /// Which tracers are enabled, on stdout; what they have reported, and what they were not told of, on stderr.

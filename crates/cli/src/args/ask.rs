@@ -190,8 +190,6 @@ pub enum Subcommand {
     Diff(Box<Ask>, PathBuf, PathBuf),
     Repair(PathBuf),
     Pack(Box<Ask>),
-    /// The process, as it was written.
-    Snapshot(String),
     Tracer(Box<Tracer>),
     Session(Session),
     Slab(Slab),
@@ -222,7 +220,6 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("report", _) => Subcommand::Report(whole()),
         ("repair", _) => Subcommand::Repair(one::<OsString>(m, "dir").map(PathBuf::from).unwrap_or_default()),
         ("pack", _) => Subcommand::Pack(whole()),
-        ("snapshot", _) => Subcommand::Snapshot(text(m, "pid").unwrap_or_default()),
         ("tracer", Some((what, m))) => Subcommand::Tracer(Box::new(tracer(what, m, started))),
         ("session", Some((what, m))) => Subcommand::Session(session(what, m)),
         ("slab", Some((what, m))) => Subcommand::Slab(slab(what, m)),

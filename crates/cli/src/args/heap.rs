@@ -73,5 +73,5 @@ pub(super) fn heap(c: Command) -> Command {
                 .arg(views()),
         )
         .subcommand(command("reset", "Forget all blocks and totals, and begin anew"))
-        .subcommand(command("clear", "End the tracing: the process is as it was before"))
+        .subcommand(command("clear", "End the tracing: the process is as it was before").visible_alias("end"))
 }

@@ -2,23 +2,30 @@
 
 mod table;
 
-use engine::Result;
+use engine::{Error, Result};
 use serde_json::{Value, json};
 use session::ask::Session;
-use session::named::{Reply, request, states};
+use session::ask::{Ask, Collector, Recorded, Slab, Tracer};
+use session::named::Reply;
 use session::output::{complain, to_stdout};
+use session::running;
+use session::{heap, report, tracer};
 
 /// Runs the command.
 pub fn run(asked: &Session) -> Result<u8> {
     let Session { what, name, expr, attach, json } = asked;
     if what == "list" {
-        let found = states()?;
+        let found = running::all()?;
         let text = if *json { Value::Array(found).to_string() + "\n" } else { table::list(&found) };
         return to_stdout(text.as_bytes());
     }
     let pids: Vec<&str> = attach.iter().flat_map(|p| p.split(',')).collect();
     let more = if what == "set" { json!({"expr": expr, "pids": pids}) } else { json!({}) };
-    let answer = match request(name, what, more)? {
+    let running = running::find(name)?;
+    if what == "print" {
+        return print(name, &running.state()?);
+    }
+    let answer = match running.request(what, more)? {
         Reply::Yes(answer) => answer,
         Reply::No(line, status) => {
             complain(&line);
@@ -29,8 +36,33 @@ pub fn run(asked: &Session) -> Result<u8> {
         "status" if *json => answer.to_string() + "\n",
         "status" => table::status(&answer),
         "snapshot" => format!("{}: {} events\n", answer["dir"].as_str().unwrap_or_default(), answer["events"]),
-        "destroy" => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),
+        "end" if answer["events"].is_u64() => format!("{} events, {} dropped\n", answer["events"], answer["dropped"]),
         _ => return Ok(0),
     };
     to_stdout(text.as_bytes())
+}
+
+/// Shows what something that runs has so far, as the command that it belongs to does.
+fn print(name: &str, state: &Value) -> Result<u8> {
+    let what = "print".to_string();
+    let of = |prefix: &str| name.strip_prefix(prefix).map(str::to_string);
+    let pid = || state["target"].as_str().and_then(|t| t.strip_prefix("-p ")).and_then(|pid| pid.parse().ok());
+    match state["kind"].as_str() {
+        Some("slab") => crate::slab::run(&Slab { what, name: of("slab-").unwrap_or_default(), ..Slab::default() }),
+        Some("tracer") => {
+            let tracer = name.rsplit_once('-').map(|(tracer, _)| tracer.to_string());
+            let asked = Tracer { what, pid: pid().unwrap_or(0), name: tracer, ..Tracer::default() };
+            tracer::run(&asked).map(|status| status.pass_on())
+        }
+        _ if state["sample"].is_u64() => {
+            heap::control::run(&Collector { what, pid: pid().unwrap_or(0), ask: Ask::default() })
+        }
+        _ => {
+            let Some(dir) = state["dir"].as_str() else {
+                return Err(Error::failed(format!("session print {name}"), "it writes no trace", "record with -o DIR"));
+            };
+            let trace = Recorded { dir: Some(dir.into()), ..Recorded::default() };
+            report::run(&Ask { trace, ..Ask::default() })
+        }
+    }
 }

@@ -36,11 +36,11 @@ fn headed(names: &[&str]) -> Vec<Vec<String>> {
 
 /// The sessions, a line each.
 pub fn list(all: &[Value]) -> String {
-    let mut rows = headed(&["NAME", "USER", "PID", "STATE", "BACKEND", "TARGET"]);
+    let mut rows = headed(&["NAME", "KIND", "USER", "PID", "STATE", "BACKEND", "TARGET"]);
     rows.extend(
-        all.iter().map(|s| ["name", "user", "pid", "state", "backend", "target"].map(|k| text(&s[k])).to_vec()),
+        all.iter().map(|s| ["name", "kind", "user", "pid", "state", "backend", "target"].map(|k| text(&s[k])).to_vec()),
     );
-    columns(&rows, 6)
+    columns(&rows, 7)
 }
 
 /// A session: what it is, its rings, its probes.
@@ -50,6 +50,11 @@ pub fn status(s: &Value) -> String {
         .iter()
         .map(|k| vec![k.to_string(), text(&s[*k])])
         .collect();
+    // A tracer, or a slab trace.
+    if !s["elapsed_ns"].is_u64() {
+        rows.retain(|row| row[0] != "dir");
+        return columns(&rows, 2);
+    }
     rows.push(vec!["since".into(), format!("{since:.1} s")]);
     rows.push(vec!["calls".into(), text(&s["calls"])]);
     let counts = ["events", "dropped", "missed", "overwritten"].map(|k| format!("{} {k}", text(&s[k])));

@@ -1,5 +1,6 @@
 //! `record --name` and `trapline session`: what is recorded between which requests.
 
+use crate::injected;
 use crate::kernel::possible;
 use crate::lab::{self, Outcome, Running, User, each_attacher, each_user};
 use serde_json::Value;
@@ -470,5 +471,46 @@ fn a_name_changes_nothing_of_what_is_recorded() {
         let found = room.events("trace");
         let count = |name: &str| found.iter().filter(|n| *n == name).count();
         assert_eq!((count("writev"), count("getppid")), (1000, 112));
+    });
+}
+
+/// Recordings, heaps, tracers and slab traces are in one list, and one word ends each.
+#[test]
+fn everything_that_runs_is_in_one_list() {
+    let Some(program) = injected::program() else { return };
+    each_user(|user| {
+        let run = injected::started(user, &[&program, "600", "2", "0"]);
+        let (room, pid) = (Room::new(user), run.pid().to_string());
+        let does = |args: &[&str]| {
+            let out = lab::run(&mut room.trapline(args));
+            assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{args:?}: {}", out.out());
+            out.out()
+        };
+        does(&["tracer", "enable", "-p", &pid, "count"]);
+        does(&["heap", "start", "-p", &pid]);
+        let [count, heap] = ["count", "heap"].map(|what| format!("{what}-{pid}"));
+        let state = |name: &str| {
+            let all: Value = serde_json::from_str(&does(&["session", "list", "--json"])).expect("JSON");
+            let all = all.as_array().expect("a list").clone();
+            let it = all.iter().find(|s| s["name"] == name)?;
+            Some((it["kind"].as_str()?.to_string(), it["state"].as_str()?.to_string()))
+        };
+        let is = |kind: &str, state: &str| Some((kind.to_string(), state.to_string()));
+        assert_eq!((state(&count), state(&heap)), (is("tracer", "running"), is("heap", "running")));
+        let listed = does(&["session", "list"]);
+        let target = format!("-p {pid}");
+        assert!(listed.lines().any(|l| l.starts_with(&count) && l.ends_with(&target)), "{listed}");
+        assert!(does(&["session", "status", &count]).contains("running"));
+        lab::until("functions are counted", || does(&["session", "print", &count]).contains("fib"));
+        assert!(does(&["session", "print", &heap]).contains("outstanding"));
+        does(&["session", "stop", &heap]);
+        assert_eq!(state(&heap), is("heap", "stopped"));
+        does(&["session", "reset", &heap]);
+        room.refuses(&["stop", &count], 125, "it is a tracer, which has status, print and end");
+        does(&["session", "end", &heap]);
+        does(&["session", "end", &count]);
+        assert_eq!((state(&count), state(&heap)), (None, None));
+        room.refuses(&["end", &count], 125, "no such session");
+        injected::is_right(run);
     });
 }

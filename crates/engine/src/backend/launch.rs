@@ -98,9 +98,14 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// One that was released, and has executed its program or has failed to.
+    /// One that was released, and has executed its program, or has failed to and ends. That end is waited for: until then the process has
+    /// trapline's descriptors, and with them the lock of the trace that is to be removed.
     pub fn new(pid: i32, failure: Option<Failure>) -> Launched {
-        Launched { pid: Some(pid), status: None, failure }
+        let mut launched = Launched { pid: Some(pid), status: None, failure };
+        if launched.has_failed() {
+            let _ = launched.status(true);
+        }
+        launched
     }
 
     /// Whether it could not execute its program.

@@ -151,7 +151,7 @@ impl Collector {
                 self.stopped = true;
                 Ok(json!({}))
             }
-            Request::Destroy => {
+            Request::End => {
                 self.farewells.push(id);
                 return None;
             }

@@ -88,7 +88,7 @@ fn start(pid: i32, options: &Ask) -> Result<u8> {
                 return done(ask(pid, "start", json!({}), PATIENCE)?, pid, &format!("heap start -p {pid}"));
             }
             // A process of that number has ended, and this is another one.
-            Some("ended") => drop(ask(pid, "destroy", json!({}), LONG)?),
+            Some("ended") => drop(ask(pid, "end", json!({}), LONG)?),
             _ => return Err(already(pid)),
         },
     }
@@ -157,7 +157,7 @@ fn print(pid: i32, what: &str, options: &Ask) -> Result<u8> {
 
 /// Ends a collector, and takes out what one has left that was killed.
 fn clear(pid: i32, what: &str) -> Result<u8> {
-    let reply = ask(pid, "destroy", json!({}), LONG)?;
+    let reply = ask(pid, "end", json!({}), LONG)?;
     if reply.is_some() || sys::process::has_ended(pid) {
         return done(reply, pid, what);
     }

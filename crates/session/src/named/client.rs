@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long an answer to `snapshot` and `destroy` may take, which write to disk.
+/// How long an answer to `snapshot` and `end` may take, which write to disk.
 const LONG: Duration = Duration::from_secs(120);
 /// How long the end of a session that was killed may take.
 const DYING: Duration = Duration::from_millis(300);
@@ -24,8 +24,18 @@ const MOST: u64 = 256 << 20;
 pub fn request(name: &str, what: &str, more: Value) -> Result<Reply> {
     let mut request = more;
     (request["v"], request["do"]) = (json!(VERSION), json!(what));
-    let patience = if matches!(what, "snapshot" | "destroy") { LONG } else { PATIENCE };
+    let patience = if matches!(what, "snapshot" | "end") { LONG } else { PATIENCE };
     ask(&find(name)?, name, &request, patience)
+}
+
+/// Whether there is a session of that name, or a socket at that path.
+///
+/// # Errors
+/// The directories of sockets cannot be trusted.
+pub fn is_there(name: &str) -> Result<bool> {
+    let path = |place: &Place| place.socket(name);
+    Ok(name.contains('/')
+        || super::is_name(name) && Place::visible()?.iter().map(path).any(|p| p.symlink_metadata().is_ok()))
 }
 
 /// The states of all sessions that the user may see; what has refused is reported.

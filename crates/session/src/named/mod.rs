@@ -12,7 +12,7 @@ mod client;
 mod place;
 mod server;
 
-pub use client::{Reply, process_of, reach, request, states};
+pub use client::{Reply, is_there, process_of, reach, request, states};
 pub use server::{Request, Server};
 
 /// The version of the lines.

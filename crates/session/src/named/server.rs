@@ -36,8 +36,8 @@ pub enum Request {
     },
     /// `snapshot`
     Snapshot,
-    /// `destroy`
-    Destroy,
+    /// `end`
+    End,
     /// `trapline heap print`: which views, and how.
     Print(Value),
     /// `trapline heap reset`
@@ -56,7 +56,7 @@ impl Request {
             "stop" => Request::Stop,
             "status" => Request::Status,
             "snapshot" => Request::Snapshot,
-            "destroy" => Request::Destroy,
+            "end" | "destroy" => Request::End,
             "print" => Request::Print(v),
             "reset" => Request::Reset,
             "set" => {

@@ -40,7 +40,7 @@ pub struct Named {
     snapshots: Vec<u64>,
     farewells: Vec<u64>,
     /// A request has ended the session.
-    pub destroyed: bool,
+    pub is_ended: bool,
 }
 
 impl Named {
@@ -76,7 +76,7 @@ impl Named {
             flight: ask.keep.flight.is_some(),
             snapshots: Vec::new(),
             farewells: Vec::new(),
-            destroyed: false,
+            is_ended: false,
         }))
     }
 }
@@ -126,7 +126,7 @@ impl Run {
 
     fn answer(&mut self, request: Request) -> Result<Answer> {
         let Some(named) = &mut self.named else { return Err(ended()) };
-        if named.destroyed {
+        if named.is_ended {
             return Err(ended());
         }
         match request {
@@ -160,8 +160,8 @@ impl Run {
                 self.obey(Wish::Snapshot);
                 return Ok(Answer::Snapshot);
             }
-            Request::Destroy => {
-                named.destroyed = true;
+            Request::End => {
+                named.is_ended = true;
                 self.obey(Wish::Leave);
                 return Ok(Answer::Farewell);
             }

@@ -84,7 +84,7 @@ impl Kernel {
         let own: HashSet<u32> = sys::proc::threads(pid).unwrap_or_default().into_iter().map(|t| t as u32).collect();
         self.forget_ended();
         if self.alive.iter().all(|tid| own.contains(tid)) {
-            return Err(cannot("no other process is traced".into(), "to end the session: trapline session destroy"));
+            return Err(cannot("no other process is traced".into(), "to end the session: trapline session end"));
         }
         let mut some = false;
         loop {

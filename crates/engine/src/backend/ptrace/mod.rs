@@ -260,7 +260,7 @@ fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
         return Error::failed(what, "the process has ended", "its parent has not collected it yet");
     }
     if errno == ALONE {
-        return Error::failed(what, "no other process is traced", "to end the session: trapline session destroy");
+        return Error::failed(what, "no other process is traced", "to end the session: trapline session end");
     }
     if errno == TRACER {
         return traces_trapline(what);

@@ -5,10 +5,12 @@ use super::target::name_of;
 use crate::backend::agent::file;
 use abi::message::Invocation;
 use abi::plan::Area;
+use abi::tracer::{self, Entry};
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use symbols::code_tables::CodeTables;
+use symbols::headers::Headers;
 use sys::maps::{self, Map, PROT_EXEC};
 use sys::remote::{self, Caller, Memory, Thread};
 
@@ -78,6 +80,23 @@ enum Kept {
 }
 
 impl Injected {
+    /// The tracers that a process with the agent knows, read without a stop; none where the agent is not there, or is another build.
+    pub fn tracers(pid: i32) -> Vec<Entry> {
+        let table = || -> Option<Vec<u8>> {
+            let maps = maps::of(pid).ok()?;
+            let name = file::name();
+            let base = maps.iter().find(|m| name_of(m).contains(&name) && m.offset == 0)?.range.0;
+            let agent = file::bytes();
+            let section = Headers::read(agent)?.section(tracer::SECTION)?.address;
+            let at = base.wrapping_add(section.wrapping_sub(first_address(agent)?));
+            let mut bytes = vec![0; tracer::TRACERS * Entry::SIZE];
+            let read = sys::mem::read(pid, at, &mut bytes).ok()?;
+            bytes.truncate(read);
+            Some(bytes)
+        };
+        table().unwrap_or_default().chunks_exact(Entry::SIZE).map_while(Entry::parse).collect()
+    }
+
     /// Finds it, injected or preloaded: by the name of its file, and by its code.
     pub fn find(pid: i32) -> Option<Injected> {
         let image = Image::of(pid).ok()?;

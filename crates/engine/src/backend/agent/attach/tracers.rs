@@ -520,6 +520,18 @@ pub fn status(pid: i32) -> Result<Vec<Listed>> {
     })
 }
 
+/// The enabled tracers of a process, which is not stopped for it.
+pub fn enabled(pid: i32) -> Vec<String> {
+    let name = |e: tracer::Entry| String::from_utf8_lossy(&e.name).trim_end_matches('\0').to_string();
+    Injected::tracers(pid).into_iter().filter(|e| e.enabled).map(name).collect()
+}
+
+/// The enabled tracers of all processes that the user may look into: the process, and the name.
+pub fn enabled_everywhere() -> Vec<(i32, String)> {
+    let all = sys::proc::processes().into_iter();
+    all.flat_map(|pid| enabled(pid).into_iter().map(move |name| (pid, name))).collect()
+}
+
 /// The thread that records the functions of a process, if any does, and whether that began with the program.
 pub(super) fn recorder(pid: i32) -> Result<Option<(i32, bool)>> {
     target::check(pid)?;
