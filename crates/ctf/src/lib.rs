@@ -2,7 +2,7 @@
 //! data streams, which are packets of events.
 //!
 //! ```text
-//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► generic: any CTF trace
+//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► plan ─► generic: any CTF trace
 //! event bytes ─► packet::PacketWriter ─► stream files           stream files of trapline ─► native: the same bytes
 //! ```
 //!
@@ -22,6 +22,7 @@ pub mod native;
 pub mod packed;
 pub mod packet;
 pub mod packs;
+pub mod plan;
 pub mod print;
 mod records;
 pub mod repair;

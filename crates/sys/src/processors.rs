@@ -1,4 +1,4 @@
-//! The processors that a thread may run on.
+//! The processors of this machine, and those that a thread may run on.
 
 use crate::check::check;
 use std::io;
@@ -39,12 +39,46 @@ impl Processors {
     }
 }
 
+/// Those that this machine may ever have, in order: their numbers may have gaps. A block of values of a map has one for each.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn possible() -> io::Result<Vec<u32>> {
+    listed("possible")
+}
+
+/// Those that are on line, in order.
+///
+/// # Errors
+/// The list cannot be read.
+pub fn online() -> io::Result<Vec<u32>> {
+    listed("online")
+}
+
+fn listed(which: &str) -> io::Result<Vec<u32>> {
+    let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/{which}"))?;
+    parse(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn parse(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first || last > 1 << 16 {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// As `/proc` lists them.
-    fn listed() -> String {
+    fn allowed() -> String {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("it is there");
         let line = status.lines().find(|l| l.starts_with("Cpus_allowed_list:")).expect("a line");
         line.split_whitespace().last().expect("a list").to_string()
@@ -54,20 +88,29 @@ mod tests {
     fn a_thread_stays_off_a_processor_and_comes_back() {
         std::thread::spawn(|| {
             let all = Processors::allowed().expect("a set");
-            let before = listed();
+            let before = allowed();
             let first: u32 = before.split(['-', ',']).next().and_then(|n| n.parse().ok()).expect("a number");
             match all.without(first) {
                 Some(others) => {
                     others.restrict().expect("there are others");
-                    assert_ne!(listed().split(['-', ',']).next(), Some(&first.to_string()[..]));
+                    assert_ne!(allowed().split(['-', ',']).next(), Some(&first.to_string()[..]));
                 }
                 None => assert_eq!(before, first.to_string(), "there is one"),
             }
             all.restrict().expect("they were allowed");
-            assert_eq!(listed(), before);
+            assert_eq!(allowed(), before);
             assert!(all.without(u32::MAX).is_none());
         })
         .join()
         .expect("it passes");
+    }
+
+    #[test]
+    fn lists_are_parsed() {
+        assert_eq!(parse("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse("0"), Some(vec![0]));
+        assert_eq!(parse("0-"), None);
+        assert_eq!(parse("3-1"), None);
+        assert_eq!(parse("0-4294967295"), None);
     }
 }

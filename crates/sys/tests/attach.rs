@@ -17,6 +17,7 @@ use sys::bpf::prog::{ATTACH_FENTRY, ATTACH_RAW_TP, Program, ProgramKind, Program
 use sys::btf::{KernelBtf, Kind};
 use sys::perf::attach::{self, Counter, Rate, Target, Uprobe};
 use sys::perf::{self, Attr, Event, SW_DUMMY, TYPE_SOFTWARE};
+use sys::processors;
 
 /// Counts per cookie.
 const COOKIES: u32 = 8;
@@ -302,7 +303,7 @@ fn clocks_tick_on_every_cpu() {
         let map = counters();
         // The cookie is the CPU's number, as far as there are counters.
         let program = counting(ProgramKind::PerfEvent, &map);
-        let cpus: Vec<u32> = perf::online_cpus().unwrap().into_iter().take(COOKIES as usize).collect();
+        let cpus: Vec<u32> = processors::online().unwrap().into_iter().take(COOKIES as usize).collect();
         let links: Vec<Link> = cpus
             .iter()
             .map(|c| Link::perf(&program, attach::profile(*c, rate).unwrap(), u64::from(*c % COOKIES)).unwrap())

@@ -13,6 +13,7 @@ use sys::bpf::map::{self, Map};
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec, btf_load};
 use sys::bpf::{iter, ring::Ring};
 use sys::btf::{KernelBtf, Kind, build};
+use sys::processors;
 
 /// Programs and maps of ours that are still there.
 fn left(names: &[&str]) -> Vec<String> {
@@ -70,7 +71,7 @@ fn a_raw_tracepoint_fills_a_ring() {
 #[test]
 fn a_full_ring_per_cpu_counts_exactly() {
     let Some(_alone) = start() else { return };
-    let cpus = map::possible_cpus().unwrap();
+    let cpus = processors::possible().unwrap();
     let rings: Vec<Map> = cpus.iter().map(|_| Map::ring("tl_small", 4096).unwrap()).collect();
     let outer = Map::array_of("tl_rings", &rings[0], cpus.last().unwrap() + 1).unwrap();
     for (cpu, ring) in cpus.iter().zip(&rings) {
@@ -241,7 +242,7 @@ fn maps_are_read_and_written() {
     let per_cpu = Map::per_cpu_array("tl_per_cpu", 12, 1).unwrap();
     assert_eq!(
         per_cpu.lookup_per_cpu(&[0; 4]).unwrap().unwrap(),
-        vec![vec![0; 12]; map::possible_cpus().unwrap().len()]
+        vec![vec![0; 12]; processors::possible().unwrap().len()]
     );
     let names = Map::array("tl_names", 8, 1, map::READ_ONLY_PROGRAM).unwrap();
     names.freeze().unwrap();

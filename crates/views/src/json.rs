@@ -5,9 +5,9 @@
 mod int;
 mod process;
 mod sink;
-pub(crate) mod write;
 
 use crate::options::Stacks;
+use crate::write::json as w;
 use crate::{Options, View};
 use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::Names;
@@ -16,8 +16,6 @@ use events::types::{Fmt, Mem, Type};
 use events::walk::{self, Phase, Sink};
 use events::{Event, Int};
 use sink::Values;
-
-pub(crate) use write::{bytes_value, value};
 
 /// The version of the schema, the member `v` of every line.
 pub const VERSION: u32 = 1;
@@ -52,32 +50,32 @@ impl View for Json {
 /// The members that every line starts with. `name` only where the event has one.
 fn head(v: &mut Values<'_>, kind: &str) {
     v.out.extend_from_slice(b"{\"v\":");
-    write::number(v.out, VERSION);
-    write::key(v.out, "type");
-    write::string(v.out, kind);
+    w::number(v.out, VERSION);
+    w::key(v.out, "type");
+    w::string(v.out, kind);
 }
 
 /// The thread that the event is about.
 #[inline]
 fn who(ev: &Event<'_>, v: &mut Values<'_>) {
-    write::key(v.out, "pid");
-    write::number(v.out, ev.pid());
-    write::key(v.out, "tid");
-    write::number(v.out, ev.tid());
+    w::key(v.out, "pid");
+    w::number(v.out, ev.pid());
+    w::key(v.out, "tid");
+    w::number(v.out, ev.tid());
     if v.opts.comm
         && let Some(comm) = v.names.comm(ev.tid())
     {
-        write::key(v.out, "tid_comm");
-        write::bytes(v.out, comm, false);
+        w::key(v.out, "tid_comm");
+        w::bytes(v.out, comm, false);
     }
 }
 
 /// A moment of the monotonic clock, null where it is not known.
 fn moment(v: &mut Values<'_>, key: &str, ns: Option<u64>) {
-    write::key(v.out, key);
+    w::key(v.out, key);
     match ns {
-        Some(ns) => write::number(v.out, ns),
-        None => write::null(v.out),
+        Some(ns) => w::number(v.out, ns),
+        None => w::null(v.out),
     }
 }
 
@@ -107,8 +105,8 @@ fn span(ev: &Event<'_>, v: &mut Values<'_>) {
     let (at_entry, at_exit) = ev.cpus();
     for (key, cpu) in [("cpu", at_entry), ("cpu_exit", at_exit)] {
         if let Some(cpu) = cpu {
-            write::key(v.out, key);
-            write::number(v.out, cpu);
+            w::key(v.out, key);
+            w::number(v.out, cpu);
         }
     }
 }
@@ -121,29 +119,29 @@ fn start(ev: &Event<'_>) -> Option<u64> {
 /// `name`; and number and architecture where the name is not enough.
 #[inline]
 fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
-    write::key(v.out, "name");
+    w::key(v.out, "name");
     if ev.schema.name != RAW {
-        write::string(v.out, ev.schema.name);
+        w::string(v.out, ev.schema.name);
         if let (true, Some(nr)) = (v.opts.numbers, ev.schema.x86_64) {
-            write::key(v.out, "nr");
-            write::number(v.out, nr);
+            w::key(v.out, "nr");
+            w::number(v.out, nr);
         }
         return;
     }
     let nr = ev.value_of("nr") as u32;
     match i386_name(ev) {
-        Some(name) => write::string(v.out, name),
+        Some(name) => w::string(v.out, name),
         None => {
             v.out.extend_from_slice(b"\"syscall_");
             let at = v.out.len();
-            write::hex(v.out, nr.into());
+            w::hex(v.out, nr.into());
             // The number's own opening quote.
             v.out.remove(at);
         }
     }
-    write::key(v.out, "nr");
-    write::number(v.out, nr);
-    write::key(v.out, "arch");
+    w::key(v.out, "nr");
+    w::number(v.out, nr);
+    w::key(v.out, "arch");
     let arch = Fmt::Enum(&events::generated::flags::T_AUDIT_ARCH);
     v.value(false);
     v.int(ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
@@ -162,7 +160,7 @@ pub(crate) fn i386_name(ev: &Event<'_>) -> Option<&'static str> {
 /// `args`: those that exist, by name, in the order of the registers.
 #[inline]
 fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
-    write::key(v.out, "args");
+    w::key(v.out, "args");
     v.out.push(b'{');
     let n = ev.schema.args.len();
     let first = if ev.schema.name == RAW { 2 } else { 0 };
@@ -172,9 +170,9 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
         if matches!(ty, Type::Int(Int { fmt: Fmt::Stack, .. })) {
             continue;
         }
-        write::key(v.out, ev.schema.args[i].name);
+        w::key(v.out, ev.schema.args[i].name);
         if v.opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
-            write::hex(v.out, ev.arg(i));
+            w::hex(v.out, ev.arg(i));
             continue;
         }
         v.value(matches!(ty, Type::Ptr { elem: Mem::Int(_), len: None }));
@@ -186,11 +184,11 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
 /// `ret` and `errno`, and the flags about them.
 #[inline]
 fn result(ev: &Event<'_>, v: &mut Values<'_>) {
-    write::key(v.out, "ret");
+    w::key(v.out, "ret");
     let unfinished = ev.caps() & CAP_NO_RESULT != 0;
     let errno = ev.errno();
     match errno {
-        _ if unfinished => write::null(v.out),
+        _ if unfinished => w::null(v.out),
         Some(_) => v.out.extend_from_slice(b"-1"),
         None => {
             let int = match ev.ret_type() {
@@ -202,17 +200,17 @@ fn result(ev: &Event<'_>, v: &mut Values<'_>) {
         }
     }
     if ev.is_syscall() {
-        write::key(v.out, "errno");
+        w::key(v.out, "errno");
         match errno.map(|n| (n, events::errno::lookup(n))) {
-            None => write::null(v.out),
-            Some((_, Some((name, _)))) => write::string(v.out, name),
-            Some((n, None)) => write::number(v.out, n),
+            None => w::null(v.out),
+            Some((_, Some((name, _)))) => w::string(v.out, name),
+            Some((n, None)) => w::number(v.out, n),
         }
     }
     for (set, key) in [(unfinished, "unfinished"), (ev.caps() & CAP_INTERRUPTED != 0, "interrupted")] {
         if set {
-            write::key(v.out, key);
-            write::boolean(v.out, true);
+            w::key(v.out, key);
+            w::boolean(v.out, true);
         }
     }
 }

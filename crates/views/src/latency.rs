@@ -11,8 +11,9 @@ mod histogram;
 mod subject;
 mod table;
 
+use crate::View;
 use crate::summary::{self, Sort};
-use crate::{View, json};
+use crate::write::json as w;
 use events::Event;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
@@ -334,10 +335,10 @@ impl Latency {
             Subject::Thread(tid) => {
                 v["tid"] = (*tid).into();
                 v["pid"] = g.pid.into();
-                v["comm"] = json::bytes_value(&g.comm);
+                v["comm"] = w::bytes_value(&g.comm);
             }
-            Subject::Path(path) => v["path"] = json::bytes_value(path),
-            Subject::Socket(ends) => v["socket"] = json::bytes_value(ends),
+            Subject::Path(path) => v["path"] = w::bytes_value(path),
+            Subject::Socket(ends) => v["socket"] = w::bytes_value(ends),
             Subject::Fd(pid, fd) => {
                 v["pid"] = (*pid).into();
                 v["fd"] = (*fd).into();
@@ -349,7 +350,7 @@ impl Latency {
 
     /// Appends [`Latency::to_json`] on one line that is safe to show on a terminal.
     pub fn write_json(&self, out: &mut Vec<u8>) {
-        json::value(out, &self.to_json());
+        w::value(out, &self.to_json());
         out.push(b'\n');
     }
 }

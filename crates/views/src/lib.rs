@@ -24,6 +24,7 @@ pub mod trace_stats;
 pub mod units;
 mod values;
 pub mod violations;
+mod write;
 
 use events::Event;
 use events::names::Names;

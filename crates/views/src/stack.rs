@@ -14,9 +14,9 @@ pub mod counts;
 mod event;
 
 use crate::escape;
-use crate::json::write as w;
 use crate::profile::{Frame, name};
-use crate::text::number::{dec, hex};
+use crate::write::json as w;
+use crate::write::number::{dec, hex};
 pub(crate) use event::frames;
 pub use event::{below, members, records};
 

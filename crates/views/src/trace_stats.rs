@@ -5,7 +5,8 @@
 
 mod table;
 
-use crate::{View, json};
+use crate::View;
+use crate::write::json as w;
 use events::Event;
 use events::functions::{self, Kind};
 use events::names::Names;
@@ -335,7 +336,7 @@ impl TraceStats {
 
     /// Appends [`TraceStats::to_json`] on one line that is safe to show on a terminal.
     pub fn write_json(&self, out: &mut Vec<u8>) {
-        json::value(out, &self.to_json());
+        w::value(out, &self.to_json());
         out.push(b'\n');
     }
 }

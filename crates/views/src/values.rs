@@ -1,7 +1,7 @@
 //! Arguments and results of calls, as text and as JSON. Bytes of the target are escaped.
 
 use crate::escape;
-use crate::json::write as w;
+use crate::write::json as w;
 use events::values::{Signature, Value};
 
 /// Longer texts of a call's values are cut.

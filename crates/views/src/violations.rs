@@ -12,9 +12,9 @@
 
 use crate::calls::short::short;
 use crate::escape;
-use crate::json::write as w;
 use crate::stack::{self, Place};
 use crate::units::duration;
+use crate::write::json as w;
 use std::borrow::Cow;
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Values out of bits.
 
-use super::plan::{Int, Kind, Length, NONE, Node, Plan, ROLES, Role};
 use super::value::Value;
 use crate::model::ByteOrder;
+use crate::plan::{Int, Kind, Length, NONE, Node, Plan, ROLES, Role};
 
 /// Most values in one event: 1 Mi. Bytes and text count as one.
 const MAX_VALUES: u64 = 1 << 20;

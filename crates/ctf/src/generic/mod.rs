@@ -15,9 +15,7 @@
 //! Files are read packet by packet, so memory depends on the size of packets, which is at most [`MAX_PACKET`] per stream, and not
 //! on the size of the trace. Whatever the bytes are, reading them ends, with events or with an [`Error`] that names the place.
 
-mod build;
 mod cursor;
-pub mod plan;
 mod stream;
 mod value;
 
@@ -33,8 +31,8 @@ use std::sync::Arc;
 
 use crate::folder::{Folder, reason};
 use crate::model::{Clock, Metadata};
+use crate::plan::{Class, Plan};
 use crate::tsdl;
-pub use plan::{Class, Plan};
 use stream::Stream;
 pub use value::Value;
 

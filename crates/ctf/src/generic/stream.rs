@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::folder::open_regular;
 
 use super::cursor::{Cursor, Fault, State};
-use super::plan::{Plan, Role, StreamPlan};
 use super::{Error, Event, Item, MAX_PACKET, Value, nanoseconds};
+use crate::plan::{Plan, Role, StreamPlan};
 
 /// First word of a packet.
 const MAGIC: u64 = 0xC1FC_1FC1;

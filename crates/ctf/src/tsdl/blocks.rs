@@ -6,9 +6,9 @@ use super::Error;
 use super::attributes::{Attribute, Value};
 use super::lexer::{Pos, Tok};
 use super::parser::Parser;
-use crate::generic::plan::{Place, Plan};
 use crate::identifiers::{self, clip};
 use crate::model::{ByteOrder, Clock, EnvValue, EventClass, Metadata, StreamClass, StructType, Type};
+use crate::plan::{Place, Plan};
 
 /// Most clocks that are taken.
 const MAX_CLOCKS: usize = 64;

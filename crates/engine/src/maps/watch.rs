@@ -4,6 +4,7 @@ use std::io;
 use sys::perf::record::{self, Mapping, Record};
 use sys::perf::ring::Ring;
 use sys::perf::{self, Attr, Event, bit, sample};
+use sys::processors;
 
 const SAMPLE_TYPE: u64 = sample::TID | sample::TIME | sample::ID;
 /// Bytes of `SAMPLE_TYPE` at the end of a record.
@@ -35,7 +36,7 @@ impl Watch {
             .flags(bit::SAMPLE_ID_ALL | bit::EXCLUDE_KERNEL | bit::EXCLUDE_HV)
             .monotonic();
         let mut cpus = Vec::new();
-        for cpu in perf::online_cpus()? {
+        for cpu in processors::online()? {
             let cpu = cpu as i32;
             let owner = match Event::open(&base, 0, cpu) {
                 Err(e) if is_offline(&e) => continue,

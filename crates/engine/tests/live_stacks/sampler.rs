@@ -40,7 +40,7 @@ pub struct Sampler {
 impl Sampler {
     /// Samples the processes of a group, or all.
     pub fn start(unwinder: &Unwinder, btf: &KernelBtf, group: Option<u32>, rate: Rate) -> Sampler {
-        let cpus = sys::bpf::map::possible_cpus().unwrap().last().unwrap() + 1;
+        let cpus = sys::processors::possible().unwrap().last().unwrap() + 1;
         let buffers = Map::array("tl_area", HEAD as u32 + area::SIZE as u32, cpus, 0).unwrap();
         let ring = Map::ring("tl_ring", 1 << 24).unwrap();
         let flags = btf.field_of("task_struct", &["flags"]).unwrap().offset as i32;
@@ -118,7 +118,7 @@ impl Sampler {
         let mut spec = ProgramSpec::new(ProgramKind::PerfEvent, "tl_clock", &insns);
         spec.functions = Some((types.as_fd(), &records));
         let program = Program::load(&spec).unwrap_or_else(|e| panic!("{e}\n{}", e.log));
-        let cpus = sys::perf::online_cpus().unwrap();
+        let cpus = sys::processors::online().unwrap();
         let links = cpus.into_iter().map(|c| Link::perf(&program, profile(c, rate).unwrap(), 0).unwrap()).collect();
         Sampler { ring: Ring::new(&ring).unwrap(), _links: links, _kept: (buffers, ring, program, unwinder.maps()) }
     }

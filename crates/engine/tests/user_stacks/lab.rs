@@ -49,7 +49,7 @@ pub struct Lab {
 }
 
 fn cpus() -> u32 {
-    sys::bpf::map::possible_cpus().unwrap().last().unwrap() + 1
+    sys::processors::possible().unwrap().last().unwrap() + 1
 }
 
 fn chunk() -> Map {

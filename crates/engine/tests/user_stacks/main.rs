@@ -74,7 +74,7 @@ fn clock(lab: &Lab, pid: u32, makes: Makes, rate: Rate) -> (Program, Vec<Link>) 
     let took = started.elapsed();
     let verified = info::program(&loaded).unwrap().verified_insns;
     eprintln!("{makes:?}: {} slots, {verified} verified, loaded in {took:?}", program.insns.len());
-    let cpus = sys::perf::online_cpus().unwrap();
+    let cpus = sys::processors::online().unwrap();
     let links = cpus.into_iter().map(|cpu| Link::perf(&loaded, profile(cpu, rate).unwrap(), 0).unwrap()).collect();
     (loaded, links)
 }

@@ -6,6 +6,7 @@
 use super::{Attr, Command, at, call, call_fd};
 use crate::mapping::page_size;
 use crate::mapping::{Mapping, Mode};
+use crate::processors;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -103,7 +104,9 @@ impl Map {
             attr = attr.fd(at::MAP_BTF_FD, btf).u32(at::MAP_KEY_TYPE, key).u32(at::MAP_VALUE_TYPE, value);
         }
         let block = match spec.kind {
-            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(spec.value_size as usize) * possible_cpus()?.len(),
+            MapKind::PerCpuHash | MapKind::PerCpuArray => {
+                stride(spec.value_size as usize) * processors::possible()?.len()
+            }
             _ => spec.value_size as usize,
         };
         // SAFETY: no addresses in it.
@@ -183,7 +186,7 @@ impl Map {
         let kind = MapKind::from_number(info.kind).ok_or(io::ErrorKind::InvalidData)?;
         let (key_size, value_size) = (info.key_size as usize, info.value_size as usize);
         let block = match kind {
-            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(value_size) * possible_cpus()?.len(),
+            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(value_size) * processors::possible()?.len(),
             _ => value_size,
         };
         Ok(Map { fd, kind, key_size, value_size, entries: info.entries, block, has_reader: false.into() })
@@ -275,7 +278,7 @@ impl Map {
         found(unsafe { call(Command::MapLookup, &mut attr) })
     }
 
-    /// The values of `key` on the possible CPUs, in the order of [`possible_cpus`]; none: no such key.
+    /// The values of `key` on the possible CPUs, in the order of [`processors::possible`]; none: no such key.
     pub fn lookup_per_cpu(&self, key: &[u8]) -> io::Result<Option<Vec<Vec<u8>>>> {
         if !matches!(self.kind, MapKind::PerCpuArray | MapKind::PerCpuHash) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -410,25 +413,6 @@ impl Values {
     }
 }
 
-/// The CPUs that this machine may ever have, in order. A block has one value for each; their numbers may have gaps.
-pub fn possible_cpus() -> io::Result<Vec<u32>> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-pub(crate) fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last < first || last > 1 << 16 {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 fn stride(value_size: usize) -> usize {
     value_size.next_multiple_of(8)
 }
@@ -500,14 +484,5 @@ mod tests {
         fake::with(old_kernel, || map.update_all(&[0; 12], &[0; 24])).unwrap();
         assert_eq!(seen.get(), 3);
         assert!(fake::with(|_, _| fake::refuse(libc::ENOMEM), || map.update_all(&[0; 12], &[0; 24])).is_err());
-    }
-
-    #[test]
-    fn lists_of_cpus_are_parsed() {
-        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus("0"), Some(vec![0]));
-        assert_eq!(parse_cpus("0-"), None);
-        assert_eq!(parse_cpus("3-1"), None);
-        assert_eq!(parse_cpus("0-4294967295"), None);
     }
 }

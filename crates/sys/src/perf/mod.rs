@@ -328,12 +328,6 @@ unsafe fn open(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
     }
 }
 
-/// The CPUs that are on line.
-pub fn online_cpus() -> io::Result<Vec<u32>> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    crate::bpf::map::parse_cpus(text.trim()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
 /// Whether the kernel knows the performance counters of the processor. A virtual machine often has none.
 pub fn has_hardware_counters() -> bool {
     let is_cpu = |name: &str| name == "cpu" || name.starts_with("cpu_");

@@ -17,8 +17,8 @@ use super::threads::Threads;
 use super::tree::style::indent;
 use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::profile::name;
-use crate::text::number;
 use crate::values;
+use crate::write::number;
 
 /// Characters of the column of threads.
 const THREAD: usize = 18;

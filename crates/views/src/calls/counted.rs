@@ -10,10 +10,10 @@
 
 use super::functions::Sort;
 use super::totals_json;
-use crate::json::write as w;
 use crate::profile::functions::Key;
 use crate::profile::table::{ascii, columns, module, rest};
 use crate::units::duration;
+use crate::write::json as w;
 use std::cmp::Reverse;
 
 /// A function, and what was counted of it.

@@ -5,11 +5,11 @@
 use super::functions::{Sort, by_key, rows};
 use super::totals::{Total, Totals};
 use super::{Functions, totals_json};
-use crate::json::write as w;
 use crate::profile::functions::Key;
 use crate::profile::name::base;
 use crate::profile::table::{ascii, columns, module, rest};
 use crate::units::duration;
+use crate::write::json as w;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 

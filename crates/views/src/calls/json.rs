@@ -4,8 +4,8 @@ use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Ending, Stack};
 use super::threads::{Identity, Threads};
 use super::{CallView, Functions, Step, Thread};
-use crate::json::write as w;
 use crate::values;
+use crate::write::json as w;
 
 #[derive(Debug, Default)]
 struct State {

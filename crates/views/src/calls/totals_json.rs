@@ -3,7 +3,7 @@
 use super::Functions;
 use super::functions::{Row, Sort, rows};
 use super::totals::{Total, Totals};
-use crate::json::write as w;
+use crate::write::json as w;
 
 /// Appends the functions of a table, in its order.
 pub fn write(totals: &Totals, functions: &dyn Functions, sort: Sort, most: usize, out: &mut Vec<u8>) {

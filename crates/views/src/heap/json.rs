@@ -6,8 +6,8 @@ use super::model::Summary;
 use super::numbers::{Numbers, Sum};
 use super::rows::{Row, Rows};
 use super::verdict::{Trend, Verdict};
-use crate::json::write as w;
 use crate::stack::{self, Place};
+use crate::write::json as w;
 
 /// The version of the object, `v`.
 pub const VERSION: u32 = 1;

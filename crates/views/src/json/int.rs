@@ -1,8 +1,8 @@
 //! Integers as JSON, by the way they are shown.
 
-use super::write;
 use crate::names as constants;
 use crate::options::{FdNames, Options, Xlat};
+use crate::write::json as w;
 use events::generated::flags;
 use events::names::{AT_FDCWD, FdName};
 use events::{Fmt, Int, Table};
@@ -21,9 +21,9 @@ pub fn write<'n>(
     let raw = opts.xlat == Xlat::Raw;
     match int.fmt {
         Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time | Fmt::ClockTicks => decimal(out, v, int.signed),
-        Fmt::Hex | Fmt::Stack => write::hex(out, unsigned),
-        Fmt::Addr => write::addr(out, unsigned),
-        Fmt::Oct => write::octal(out, unsigned),
+        Fmt::Hex | Fmt::Stack => w::hex(out, unsigned),
+        Fmt::Addr => w::addr(out, unsigned),
+        Fmt::Oct => w::octal(out, unsigned),
         Fmt::ModeType => mode(out, unsigned),
         Fmt::Flags(t) if !raw => names(out, t, unsigned),
         Fmt::Enum(t) if !raw => name_or(out, constants::enumerated(t, v, int.size), v, int.signed),
@@ -34,7 +34,7 @@ pub fn write<'n>(
         Fmt::Dirfd => descriptor(out, v as i32, true, opts.fd_names, name_of),
         Fmt::Uid => match unsigned == (Int { signed: false, ..*int }).fit(u64::MAX) {
             true => out.extend_from_slice(b"-1"),
-            false => write::number(out, unsigned),
+            false => w::number(out, unsigned),
         },
         Fmt::Dev => device(out, unsigned),
         Fmt::Rlim => {
@@ -42,19 +42,19 @@ pub fn write<'n>(
             name_or(out, infinite, unsigned, false);
         }
         Fmt::Handler => match unsigned {
-            0 => write::string(out, "SIG_DFL"),
-            1 => write::string(out, "SIG_IGN"),
-            u64::MAX => write::string(out, "SIG_ERR"),
-            a => write::hex(out, a),
+            0 => w::string(out, "SIG_DFL"),
+            1 => w::string(out, "SIG_IGN"),
+            u64::MAX => w::string(out, "SIG_ERR"),
+            a => w::hex(out, a),
         },
-        Fmt::Be16 => write::number(out, (unsigned as u16).swap_bytes()),
-        Fmt::Be32 => write::number(out, (unsigned as u32).swap_bytes()),
-        Fmt::Inet4 => write::string(out, &events::sockaddr::inet4_text(unsigned)),
+        Fmt::Be16 => w::number(out, (unsigned as u16).swap_bytes()),
+        Fmt::Be32 => w::number(out, (unsigned as u32).swap_bytes()),
+        Fmt::Inet4 => w::string(out, &events::sockaddr::inet4_text(unsigned)),
         Fmt::EpollData => {
             out.extend_from_slice(b"{\"u32\":");
-            write::number(out, unsigned as u32);
-            write::key(out, "u64");
-            write::number(out, unsigned);
+            w::number(out, unsigned as u32);
+            w::key(out, "u64");
+            w::number(out, unsigned);
             out.push(b'}');
         }
         Fmt::WaitStatus => wait_status(out, unsigned as u32),
@@ -62,12 +62,12 @@ pub fn write<'n>(
 }
 
 fn decimal(out: &mut Vec<u8>, v: u64, signed: bool) {
-    if signed { write::number(out, v as i64) } else { write::number(out, v) }
+    if signed { w::number(out, v as i64) } else { w::number(out, v) }
 }
 
 fn name_or(out: &mut Vec<u8>, name: Option<&str>, v: u64, signed: bool) {
     match name {
-        Some(n) => write::string(out, constant(n)),
+        Some(n) => w::string(out, constant(n)),
         None => decimal(out, v, signed),
     }
 }
@@ -82,12 +82,12 @@ fn constant(name: &str) -> &str {
 pub fn names(out: &mut Vec<u8>, t: &Table, v: u64) {
     out.push(b'[');
     let rest = t.split(v, |name| {
-        write::comma(out);
-        write::string(out, constant(name));
+        w::comma(out);
+        w::string(out, constant(name));
     });
     if rest != 0 {
-        write::comma(out);
-        write::hex(out, rest);
+        w::comma(out);
+        w::hex(out, rest);
     }
     out.push(b']');
 }
@@ -100,16 +100,16 @@ fn mode(out: &mut Vec<u8>, v: u64) {
     match v & S_IFMT {
         0 => {}
         kind => match flags::T_FILETYPE.name_of(kind) {
-            Some(name) => write::string(out, name),
-            None => write::octal(out, kind),
+            Some(name) => w::string(out, name),
+            None => w::octal(out, kind),
         },
     }
     for (_, name) in SPECIAL.iter().filter(|(bit, _)| v & bit != 0) {
-        write::comma(out);
-        write::string(out, name);
+        w::comma(out);
+        w::string(out, name);
     }
-    write::comma(out);
-    write::octal(out, v & 0o777 | v & !0o177_777);
+    w::comma(out);
+    w::octal(out, v & 0o777 | v & !0o177_777);
     out.push(b']');
 }
 
@@ -119,9 +119,9 @@ fn device(out: &mut Vec<u8>, v: u64) {
     let major = v >> 8 & 0xfff | v >> 32 & 0xffff_f000;
     let minor = v & 0xff | v >> 12 & 0xffff_ff00;
     out.extend_from_slice(b"{\"major\":");
-    write::number(out, major);
-    write::key(out, "minor");
-    write::number(out, minor);
+    w::number(out, major);
+    w::key(out, "minor");
+    w::number(out, minor);
     out.push(b'}');
 }
 
@@ -129,27 +129,27 @@ fn device(out: &mut Vec<u8>, v: u64) {
 fn wait_status(out: &mut Vec<u8>, v: u32) {
     let signal = |out: &mut Vec<u8>, n: u32| name_or(out, constants::signal(n.into()), n.into(), false);
     if v == 0xffff {
-        return write::string(out, "continued");
+        return w::string(out, "continued");
     }
     out.push(b'{');
     match (v & 0x7f, v >> 8 & 0xff) {
         (0, code) => {
-            write::key(out, "exited");
-            write::number(out, code);
+            w::key(out, "exited");
+            w::number(out, code);
         }
         (0x7f, n) => {
-            write::key(out, "stopped");
+            w::key(out, "stopped");
             signal(out, n);
             if v >> 16 != 0 {
-                write::key(out, "event");
-                write::number(out, v >> 16);
+                w::key(out, "event");
+                w::number(out, v >> 16);
             }
         }
         (n, _) => {
-            write::key(out, "signaled");
+            w::key(out, "signaled");
             signal(out, n);
-            write::key(out, "core");
-            write::boolean(out, v & 0x80 != 0);
+            w::key(out, "core");
+            w::boolean(out, v & 0x80 != 0);
         }
     }
     out.push(b'}');
@@ -165,18 +165,18 @@ fn descriptor<'n>(
     name_of: impl FnOnce(i32) -> Option<&'n FdName>,
 ) {
     let number = |out: &mut Vec<u8>| match cwd && fd == AT_FDCWD {
-        true => write::string(out, "AT_FDCWD"),
-        false => write::number(out, fd),
+        true => w::string(out, "AT_FDCWD"),
+        false => w::number(out, fd),
     };
     let name = if wanted == FdNames::No { None } else { name_of(fd) };
     let Some(name) = name else { return number(out) };
     out.extend_from_slice(b"{\"fd\":");
     number(out);
-    write::key(out, "path");
-    write::bytes(out, &name.path, false);
+    w::key(out, "path");
+    w::bytes(out, &name.path, false);
     if wanted == FdNames::Full && !name.detail.is_empty() {
-        write::key(out, "detail");
-        write::bytes(out, &name.detail, false);
+        w::key(out, "detail");
+        w::bytes(out, &name.detail, false);
     }
     out.push(b'}');
 }

@@ -1,9 +1,10 @@
 //! Events that are not calls, each with a type of its own.
 
 use super::sink::Values;
-use super::{arguments, call_name, head, int, moment, result, span, stacks, start, who, write};
+use super::{arguments, call_name, head, int, moment, result, span, stacks, start, who};
 use crate::names as constants;
 use crate::values;
+use crate::write::json as w;
 use events::functions::{self, Kind};
 use events::generated::flags;
 use events::walk::{Phase, Sink};
@@ -33,8 +34,8 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
 /// Writes the line of a probe that is not a call, without its newline.
 pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     head(v, "probe");
-    write::key(v.out, "name");
-    write::string(v.out, ev.schema.name);
+    w::key(v.out, "name");
+    w::string(v.out, ev.schema.name);
     who(ev, v);
     if ev.is_span() {
         span(ev, v);
@@ -62,18 +63,18 @@ pub fn has_values(ev: &Event<'_>, v: &Values<'_>) -> bool {
 }
 
 fn number(v: &mut Values<'_>, key: &str, n: i64) {
-    write::key(v.out, key);
-    write::number(v.out, n);
+    w::key(v.out, key);
+    w::number(v.out, n);
 }
 
 fn flag(v: &mut Values<'_>, key: &str, b: bool) {
-    write::key(v.out, key);
-    write::boolean(v.out, b);
+    w::key(v.out, key);
+    w::boolean(v.out, b);
 }
 
 /// A member of the event, in the form of its type.
 fn typed(v: &mut Values<'_>, key: &str, value: u64, int: &Int) {
-    write::key(v.out, key);
+    w::key(v.out, key);
     v.value(false);
     v.int(value, int);
 }
@@ -84,8 +85,8 @@ fn signal_name(v: &mut Values<'_>, key: &str, signo: u64) {
 
 fn text(v: &mut Values<'_>, key: &str, b: &[u8]) {
     if !b.is_empty() {
-        write::key(v.out, key);
-        write::bytes(v.out, b, false);
+        w::key(v.out, key);
+        w::bytes(v.out, b, false);
     }
 }
 
@@ -94,16 +95,16 @@ fn signal(ev: &Event<'_>, v: &mut Values<'_>) {
     const CODES_OF_KERNEL: std::ops::Range<i64> = 1..0x80;
     let (signo, code, errno) = (ev.value_of("signo"), ev.value_of("code") as i64, ev.value_of("errno") as i64);
     signal_name(v, "signal", signo);
-    write::key(v.out, "si_code");
+    w::key(v.out, "si_code");
     match constants::si_code(signo, code) {
-        Some(name) => write::string(v.out, name),
-        None => write::number(v.out, code),
+        Some(name) => w::string(v.out, name),
+        None => w::number(v.out, code),
     }
     if errno != 0 {
-        write::key(v.out, "si_errno");
+        w::key(v.out, "si_errno");
         match events::errno::lookup(errno) {
-            Some((name, _)) => write::string(v.out, name),
-            None => write::number(v.out, errno),
+            Some((name, _)) => w::string(v.out, name),
+            None => w::number(v.out, errno),
         }
     }
     match signo {
@@ -126,8 +127,8 @@ fn signal(ev: &Event<'_>, v: &mut Values<'_>) {
 }
 
 fn address(ev: &Event<'_>, v: &mut Values<'_>, key: &str) {
-    write::key(v.out, key);
-    write::addr(v.out, ev.value_of("addr"));
+    w::key(v.out, key);
+    w::addr(v.out, ev.value_of("addr"));
 }
 
 /// Why a child's state changed: an exit status, or a signal.
@@ -152,8 +153,8 @@ fn sender(ev: &Event<'_>, v: &mut Values<'_>, code: i64) {
     number(v, a, ev.value_of("pid") as i64);
     number(v, b, ev.value_of("uid") as u32 as i64);
     if !matches!(code, SI_USER | SI_TKILL) {
-        write::key(v.out, "si_value");
-        write::hex(v.out, ev.value_of("value"));
+        w::key(v.out, "si_value");
+        w::hex(v.out, ev.value_of("value"));
     }
 }
 
@@ -171,14 +172,14 @@ fn fork(ev: &Event<'_>, v: &mut Values<'_>) {
     text(v, "comm", ev.bytes_of("comm"));
     number(v, "child", ev.value_of("child") as i64);
     number(v, "child_tid", ev.value_of("tid") as i64);
-    write::key(v.out, "flags");
+    w::key(v.out, "flags");
     int::names(v.out, &flags::T_CLONE_EXITSIG, ev.value_of("flags"));
 }
 
 fn descriptor(ev: &Event<'_>, v: &mut Values<'_>) {
     number(v, "fd", ev.value_of("fd") as i64);
-    write::key(v.out, "path");
-    write::bytes(v.out, ev.bytes_of("path"), false);
+    w::key(v.out, "path");
+    w::bytes(v.out, ev.bytes_of("path"), false);
     text(v, "detail", ev.bytes_of("detail"));
     flag(v, "cloexec", ev.value_of("flags") & 1 != 0);
 }
@@ -190,14 +191,14 @@ fn mapping(ev: &Event<'_>, v: &mut Values<'_>) {
         match (arg.name, arg.ty) {
             ("build_id", _) if id.is_empty() => {}
             ("build_id", _) => {
-                write::key(v.out, arg.name);
-                write::string(v.out, &id);
+                w::key(v.out, arg.name);
+                w::string(v.out, &id);
             }
             ("dev" | "inode", _) if ev.value_of("inode") == 0 => {}
             (_, events::Type::Int(int)) => typed(v, arg.name, ev.arg(i), &int),
             _ => {
-                write::key(v.out, arg.name);
-                write::bytes(v.out, ev.bytes_of(arg.name), false);
+                w::key(v.out, arg.name);
+                w::bytes(v.out, ev.bytes_of(arg.name), false);
             }
         }
     }
@@ -206,11 +207,11 @@ fn mapping(ev: &Event<'_>, v: &mut Values<'_>) {
 /// All fields by name, in the form of their types: for events without special treatment.
 fn fields(ev: &Event<'_>, v: &mut Values<'_>) {
     for (i, arg) in ev.schema.args.iter().enumerate() {
-        write::key(v.out, arg.name);
+        w::key(v.out, arg.name);
         v.value(false);
         match arg.ty {
             events::Type::Int(int) => v.int(ev.arg(i), &int),
-            _ => v.put(|out| write::bytes(out, ev.bytes_of(arg.name), false)),
+            _ => v.put(|out| w::bytes(out, ev.bytes_of(arg.name), false)),
         }
     }
 }
@@ -223,8 +224,8 @@ fn in_flight(ev: &Event<'_>, v: &mut Values<'_>) {
     match &contained {
         Some(call) => call_name(call, v),
         None => {
-            write::key(v.out, "name");
-            write::null(v.out);
+            w::key(v.out, "name");
+            w::null(v.out);
         }
     }
     who(ev, v);

@@ -4,8 +4,8 @@
 //! value has been written (that another one follows it, that a list was cut) is inserted before it afterwards; so the start of
 //! the last value and of every open group is kept.
 
-use super::write;
 use crate::Options;
+use crate::write::json as w;
 use events::Int;
 use events::names::Names;
 use events::walk::{Group, Sink, Text};
@@ -63,7 +63,7 @@ impl<'a> Values<'a> {
     /// Where the next value starts, after the key that a field without a name still needs.
     fn start(&mut self) -> usize {
         if std::mem::take(&mut self.nameless) {
-            write::key(self.out, "value");
+            w::key(self.out, "value");
         }
         self.out.len()
     }
@@ -111,19 +111,19 @@ impl Sink for Values<'_> {
 
     #[inline]
     fn text(&mut self, b: &[u8], cut: bool, _: Text) {
-        self.put(|out| write::bytes(out, b, cut));
+        self.put(|out| w::bytes(out, b, cut));
     }
 
     fn addr(&mut self, a: u64) {
-        self.put(|out| write::addr(out, a));
+        self.put(|out| w::addr(out, a));
     }
 
     fn fault(&mut self, a: u64) {
         self.object(|out| {
-            write::key(out, "addr");
-            write::addr(out, a);
-            write::key(out, "fault");
-            write::boolean(out, true);
+            w::key(out, "addr");
+            w::addr(out, a);
+            w::key(out, "fault");
+            w::boolean(out, true);
         });
     }
 
@@ -141,12 +141,12 @@ impl Sink for Values<'_> {
     fn field(&mut self, name: &str) {
         match name.trim_start_matches('_') {
             "" => self.nameless = true,
-            name => write::key(self.out, name),
+            name => w::key(self.out, name),
         }
     }
 
     fn item(&mut self) {
-        write::comma(self.out);
+        w::comma(self.out);
     }
 
     fn close(&mut self, g: Group, more: bool) {
@@ -154,7 +154,7 @@ impl Sink for Values<'_> {
         let Some(start) = self.stack.pop() else { return };
         match g {
             Group::Struct => self.out.push(b'}'),
-            Group::Array if left_out && self.out.len() == start => write::null(self.out),
+            Group::Array if left_out && self.out.len() == start => w::null(self.out),
             Group::Array if left_out => {}
             Group::Array | Group::Set { negated: false } => self.out.push(b']'),
             Group::Set { negated: true } => self.out.extend_from_slice(b"]}"),
@@ -167,7 +167,7 @@ impl Sink for Values<'_> {
     }
 
     fn member(&mut self, name: &str) {
-        write::comma(self.out);
+        w::comma(self.out);
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             return self.out.extend_from_slice(name.as_bytes());
         }
@@ -183,12 +183,12 @@ impl Sink for Values<'_> {
             other => other,
         };
         self.object(|out| {
-            write::key(out, "addr");
-            write::addr(out, addr);
-            write::key(out, what);
-            write::number(out, n);
+            w::key(out, "addr");
+            w::addr(out, addr);
+            w::key(out, what);
+            w::number(out, n);
             if more {
-                write::key(out, "cut");
+                w::key(out, "cut");
                 out.extend_from_slice(b"true");
             }
         });
@@ -204,8 +204,8 @@ impl Sink for Values<'_> {
 
     fn inet(&mut self, _family: u16, text: &str, field: &str) {
         if !field.is_empty() && std::mem::take(&mut self.nameless) {
-            write::key(self.out, field);
+            w::key(self.out, field);
         }
-        self.put(|out| write::string(out, text));
+        self.put(|out| w::string(out, text));
     }
 }

@@ -20,7 +20,7 @@ pub fn write(stacks: &Stacks, by: By, out: &mut Vec<u8>) {
     for (line, [weight]) in &folds.lines {
         folds.line(line, out);
         out.push(b' ');
-        crate::text::number::dec(*weight, out);
+        crate::write::number::dec(*weight, out);
         out.push(b'\n');
     }
     if let Some(lost) = losses(stacks.lost()) {

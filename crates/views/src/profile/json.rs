@@ -5,7 +5,7 @@
 
 use super::stacks::{Stacks, Tally};
 use super::{By, Labels, Unit, name};
-use crate::json::write as w;
+use crate::write::json as w;
 use std::collections::BTreeMap;
 
 /// The version of trapline's members, `trapline.v`.

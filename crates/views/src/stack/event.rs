@@ -1,9 +1,9 @@
 //! The stacks of an event, with the functions that the collector names.
 
 use super::{Place, folded, line, object, place};
-use crate::json::write as w;
 use crate::options::Stacks;
 use crate::profile::Frame;
+use crate::write::json as w;
 use events::Event;
 use events::names::{self, Names};
 use events::stacks::{self, EventStack};

@@ -1,10 +1,10 @@
 //! One call on one line: name, arguments, result.
 
-use super::number::{hex, padded, spaces};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
 use crate::options::{Options, Stacks};
 use crate::values;
+use crate::write::number::{hex, padded, spaces};
 use events::functions::{self, Kind};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;

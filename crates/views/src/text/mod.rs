@@ -10,7 +10,6 @@
 //! and numbers.
 
 mod call;
-pub(crate) mod number;
 mod process;
 mod quirks;
 mod result;
@@ -18,10 +17,10 @@ mod sink;
 mod types;
 
 use crate::options::{Options, Prefix, Stamp};
+use crate::write::number::{dec, padded, spaces};
 use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
-use number::{dec, padded, spaces};
 
 pub use types::c_type;
 

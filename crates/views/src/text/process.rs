@@ -1,9 +1,9 @@
 //! Lines of `process:` events: signals, stops, ends.
 
-use super::number::{dec, hex, signed};
 use super::{Colour, coloured};
 use crate::names as constants;
 use crate::options::Options;
+use crate::write::number::{self, dec, hex, signed};
 use events::Event;
 
 /// Writes the line of a signal, stop, exit or superseded event.
@@ -108,9 +108,9 @@ fn details(ev: &Event<'_>, sig: u64, code: i64, out: &mut Vec<u8>) {
                 _ => signal_name(v("status"), out),
             }
             field("si_utime", v("utime"), out);
-            super::number::ticks(v("utime"), out);
+            number::ticks(v("utime"), out);
             field("si_stime", v("stime"), out);
-            super::number::ticks(v("stime"), out);
+            number::ticks(v("stime"), out);
         }
         (_, SI_KERNEL) if !matches!(sig, 4 | 5 | 7 | 8 | 11) => {}
         (4 | 5 | 7 | 8 | 11, c) if c > 0 => addr("si_addr", v("addr"), out),

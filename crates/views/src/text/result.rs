@@ -1,10 +1,10 @@
 //! What follows the ` = `.
 
-use super::number::{dec, hex, octal, signed};
 use super::sink::TextSink;
 use super::{Colour, coloured, quirks};
 use crate::names as constants;
 use crate::options::Options;
+use crate::write::number::{dec, hex, octal, signed};
 use events::names::Names;
 use events::schema::Ret;
 use events::walk::Sink;

@@ -1,7 +1,7 @@
 //! The sink that writes values as strace does.
 
-use super::number::{dec, hex, octal, signed};
 use crate::options::{FdNames, HexStrings, Options, Xlat};
+use crate::write::number::{self, dec, hex, octal, signed};
 use crate::{escape, names as constants};
 use events::generated::flags;
 use events::names::Names;
@@ -242,7 +242,7 @@ impl Sink for TextSink<'_> {
         match int.fmt {
             Fmt::ClockTicks => {
                 signed(v as i64, self.out);
-                super::number::ticks(v, self.out);
+                number::ticks(v, self.out);
             }
             Fmt::Dec | Fmt::Pid | Fmt::Tid | Fmt::Time => {
                 if int.signed {
@@ -387,7 +387,7 @@ impl Sink for TextSink<'_> {
     }
 
     fn date(&mut self, secs: i64, nanos: u64) {
-        super::number::date(secs, nanos, self.opts.utc_offset, self.out);
+        number::date(secs, nanos, self.opts.utc_offset, self.out);
     }
 
     fn becomes(&mut self) {

@@ -5,8 +5,8 @@
 use super::{Count, TraceStats};
 use crate::escape;
 use crate::table::{Align, Table};
-use crate::text::number;
 use crate::units::seconds;
+use crate::write::number;
 
 /// Appends everything.
 pub fn write(t: &TraceStats, out: &mut Vec<u8>) {

@@ -40,7 +40,7 @@ impl Bounds {
     /// Of a process that has so many threads.
     pub fn new(threads: usize) -> Bounds {
         let (begun, before) = *BEGUN.get_or_init(|| (Instant::now(), sys::proc::begun()));
-        let processors = sys::perf::online_cpus().map_or(1, |all| all.len() as u64);
+        let processors = sys::processors::online().map_or(1, |all| all.len() as u64);
         Bounds {
             begun,
             processors,

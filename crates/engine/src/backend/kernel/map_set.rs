@@ -8,9 +8,10 @@ use bpf::scratch::Shape;
 use bpf::syscalls::{Maps, Slots, state};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use sys::bpf::map::{Map, Values, possible_cpus};
+use sys::bpf::map::{Map, Values};
 use sys::bpf::prog::btf_load;
 use sys::bpf::ring::Ring as KernelRing;
+use sys::processors;
 
 /// The maps of the programs of calls and tasks.
 pub struct MapSet {
@@ -32,7 +33,7 @@ const SLOTS: u32 = 12;
 impl MapSet {
     /// `own`: programs write their rings themselves. `slots`: calls pass where the registers' address says whose they are.
     pub fn make(plan: &Plan, own: bool, slots: bool) -> io::Result<MapSet> {
-        let cpus = possible_cpus()?.into_iter().max().unwrap_or(0) + 1;
+        let cpus = processors::possible()?.into_iter().max().unwrap_or(0) + 1;
         let (blob, key, value) = sys::btf::build::value_types("trapline_state", state::SIZE);
         let types = btf_load(&blob).map_err(|e| e.error)?;
         let tasks = Map::task_storage("trapline_tasks", types.as_fd(), key, value, state::SIZE)?;

@@ -20,6 +20,7 @@ use sys::perf::attach::{Counter, Rate};
 use sys::perf::record::{self, HEADER};
 use sys::perf::ring::Ring;
 use sys::perf::{self, Attr, Event, bit, sample};
+use sys::processors;
 
 /// What all records have.
 const STAMP: u64 = sample::TID | sample::TIME | sample::ID | sample::CPU;
@@ -92,7 +93,7 @@ impl Rings {
             let attr = Attr::new(kind, config).flags(bit::SAMPLE_ID_ALL | bit::INHERIT).monotonic();
             attr.sample_type(STAMP | sample::ADDR)
         };
-        let online = perf::online_cpus().map_err(|e| failed("perf events", &e))?;
+        let online = processors::online().map_err(|e| failed("perf events", &e))?;
         let first = *online.first().unwrap_or(&0) as i32;
         let (mut clocks, mut counts) = (Vec::new(), true);
         for e in enablings {

@@ -4,8 +4,8 @@
 use super::super::label::Labels;
 use super::super::stack::{Call, Ending};
 use super::{ELSEWHERE, Format, Losses, SystemCall, Thread, Track};
-use crate::json::write as w;
-use crate::text::number;
+use crate::write::json as w;
+use crate::write::number;
 use std::collections::HashSet;
 
 /// The writer.

@@ -1,7 +1,7 @@
 //! What a line of the tree looks like.
 
 use crate::profile::name::shortened;
-use crate::text::number;
+use crate::write::number;
 use std::borrow::Cow;
 
 /// What lines have.

@@ -42,7 +42,7 @@ impl Way for Clock {
     }
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
-        let mut cpus = sys::perf::online_cpus()?;
+        let mut cpus = sys::processors::online()?;
         if !self.every_cpu {
             cpus.truncate(1);
         }
@@ -67,7 +67,7 @@ impl Way for Counted {
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
         let event = |cpu| perf::counter(self.counter, self.period, Target::Cpu(cpu));
-        on(sys::perf::online_cpus()?, program, event)
+        on(sys::processors::online()?, program, event)
     }
 
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
@@ -98,7 +98,7 @@ impl Way for Watch {
     }
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
-        on(sys::perf::online_cpus()?, program, |cpu| perf::watch(self.address, self.len, self.access, cpu))
+        on(sys::processors::online()?, program, |cpu| perf::watch(self.address, self.len, self.access, cpu))
     }
 
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {

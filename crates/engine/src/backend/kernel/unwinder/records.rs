@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use sys::perf::record::{self, FileId, Record};
 use sys::perf::ring::Ring;
 use sys::perf::{self, Attr, Event, bit, sample};
+use sys::processors;
 
 const SAMPLE_TYPE: u64 = sample::TID | sample::TIME;
 /// Bytes of forks and exits that wake the reader: some hundred processes, which are in the table until it has seen them end.
@@ -61,7 +62,7 @@ impl Records {
         let mapped = attr.flags(bit::MMAP | bit::MMAP2 | bit::COMM | bit::COMM_EXEC).wake_at(1);
         let with_id = mapped.clone().flags(bit::BUILD_ID);
         let mut all = Vec::new();
-        for cpu in perf::online_cpus()? {
+        for cpu in processors::online()? {
             let cpu = cpu as i32;
             let mapped = open(&with_id, cpu).or_else(|_| open(&mapped, cpu));
             match mapped.and_then(|mapped| Ok([mapped, open(&tasks, cpu)?])) {

@@ -1,9 +1,9 @@
-//! From the model to the [plan](super::plan): alignments, slots, roles.
+//! From the model to the [plan](super): alignments, slots, roles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::plan::{Class, Int, Kind, Labels, Length, NONE, Node, Place, Plan, PlanError, Role, StreamPlan};
+use super::{Class, Int, Kind, Labels, Length, NONE, Node, Place, Plan, PlanError, Role, StreamPlan};
 use crate::identifiers::{self, clip};
 use crate::model::{Clock, Encoding, EventClass, Field, IntType, Metadata, StreamClass, StructType, Type};
 

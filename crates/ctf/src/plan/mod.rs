@@ -1,16 +1,18 @@
 //! A model prepared for reading: every path is replaced by the slot that holds its value, every alignment is known.
 
+mod build;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::{Base, ByteOrder, Clock, Label};
 
 /// No slot, no role, no clock.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// Fields whose values steer the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Role {
+pub(crate) enum Role {
     Magic,
     StreamId,
     StreamInstance,
@@ -24,11 +26,11 @@ pub(super) enum Role {
 }
 
 /// How many roles there are.
-pub(super) const ROLES: usize = 10;
+pub(crate) const ROLES: usize = 10;
 
 /// An integer to be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Int {
+pub(crate) struct Int {
     pub size: u32,
     pub signed: bool,
     pub order: ByteOrder,
@@ -41,14 +43,14 @@ pub(super) struct Int {
 
 /// How many elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Length {
+pub(crate) enum Length {
     Fixed(u64),
     Slot(u32),
 }
 
 /// Labels of an enumeration by value.
 #[derive(Debug, Default)]
-pub(super) struct Labels {
+pub(crate) struct Labels {
     pub ranges: Vec<(i128, i128, Arc<str>)>,
     overlap: bool,
 }
@@ -79,7 +81,7 @@ impl Labels {
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Int(Int),
     Enum(Int, Labels),
     /// Of 32 or 64 bits.
@@ -94,7 +96,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// In bits.
     pub align: u64,
     /// Fewest bits that a value takes.
@@ -111,12 +113,12 @@ pub struct Class {
     pub name: String,
     /// Level, as in syslog and LTTng.
     pub loglevel: Option<i64>,
-    pub(super) context: Option<u32>,
-    pub(super) fields: Option<u32>,
+    pub(crate) context: Option<u32>,
+    pub(crate) fields: Option<u32>,
 }
 
 #[derive(Debug)]
-pub(super) struct StreamPlan {
+pub(crate) struct StreamPlan {
     pub packet_context: Option<u32>,
     pub event_header: Option<u32>,
     pub event_context: Option<u32>,
@@ -132,12 +134,12 @@ pub(super) struct StreamPlan {
 /// How to read the streams of a trace.
 #[derive(Debug)]
 pub struct Plan {
-    pub(super) nodes: Vec<Node>,
-    pub(super) slots: usize,
-    pub(super) packet_header: Option<u32>,
-    pub(super) streams: HashMap<u64, Arc<StreamPlan>>,
-    pub(super) clocks: Vec<Clock>,
-    pub(super) uuid: Option<[u8; 16]>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) slots: usize,
+    pub(crate) packet_header: Option<u32>,
+    pub(crate) streams: HashMap<u64, Arc<StreamPlan>>,
+    pub(crate) clocks: Vec<Clock>,
+    pub(crate) uuid: Option<[u8; 16]>,
 }
 
 /// The part of the metadata that cannot be read.
@@ -162,7 +164,7 @@ pub struct PlanError {
 }
 
 impl Plan {
-    pub(super) fn node(&self, index: u32) -> &Node {
+    pub(crate) fn node(&self, index: u32) -> &Node {
         &self.nodes[index as usize]
     }
 }

@@ -1,0 +1,4 @@
+//! Numbers and JSON into byte buffers, for all views.
+
+pub mod json;
+pub mod number;
