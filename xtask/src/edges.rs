@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("bpf", &["events", "lang", "unwind"]),
     ("ctf", &["events", "order"]),
     ("engine", &["abi", "bpf", "ctf", "events", "lang", "order", "patch", "symbols", "sys", "unwind"]),
-    ("views", &["events", "order"]),
+    ("views", &["events", "lang", "order"]),
     ("session", &["ctf", "engine", "events", "lang", "order", "sys", "views"]),
     ("trapline", &["ctf", "engine", "events", "lang", "order", "session", "sys", "views"]),
     ("tracer", &[]),

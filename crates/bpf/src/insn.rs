@@ -26,8 +26,6 @@ pub const JMP32: u8 = 0x06;
 /// Class: arithmetic in 64 bits.
 pub const ALU64: u8 = 0x07;
 
-/// Mode of [`LD`]: the 64-bit immediate of two slots.
-pub const IMM: u8 = 0x00;
 /// Mode: plain memory.
 pub const MEM: u8 = 0x60;
 /// Mode of [`LDX`]: memory, sign-extended (6.6).

@@ -18,7 +18,7 @@ pub mod reorder;
 pub mod stack;
 pub mod stack_table;
 pub mod summary;
-mod table;
+pub mod table;
 pub mod text;
 pub mod trace_stats;
 pub mod units;

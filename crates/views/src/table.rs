@@ -1,4 +1,4 @@
-//! Aligned tables: a column is as wide as its widest cell. Cells are printable ASCII.
+//! Aligned tables: a column is as wide as its widest cell. Cells are printable.
 
 /// Ends a colour.
 const PLAIN: &str = "\x1b[0m";
@@ -15,6 +15,12 @@ pub enum Align {
 /// A table in the making.
 pub struct Table {
     head: Vec<(String, Align)>,
+    /// Below the headings and above the total.
+    has_rules: bool,
+    /// Blanks between columns.
+    gap: usize,
+    /// Columns are never narrower; empty where all widths follow from the cells.
+    least: Vec<usize>,
     rows: Vec<Vec<String>>,
     /// Escape sequences before cells: row, column, sequence.
     painted: Vec<(usize, usize, &'static str)>,
@@ -27,10 +33,28 @@ impl Table {
     pub fn new(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
         Table {
             head: head.into_iter().map(|(h, a)| (h.into(), a)).collect(),
+            has_rules: true,
+            gap: 1,
+            least: Vec::new(),
             rows: Vec::new(),
             painted: Vec::new(),
             total: None,
         }
+    }
+
+    /// An empty list: without rules, two blanks between columns. Where all headings are empty, there is no line of them.
+    pub fn list(head: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
+        Table { gap: 2, ..Table::new(head).without_rules() }
+    }
+
+    /// The same table without rules.
+    pub fn without_rules(self) -> Table {
+        Table { has_rules: false, ..self }
+    }
+
+    /// The same table with columns that are never narrower: others read it by position, so lines keep blanks at their ends.
+    pub fn at_least(self, widths: impl IntoIterator<Item = usize>) -> Table {
+        Table { least: widths.into_iter().collect(), ..self }
     }
 
     /// Adds a row, one cell per column.
@@ -54,13 +78,14 @@ impl Table {
 
     /// The width of column `i`.
     fn width(&self, i: usize) -> usize {
-        self.all().filter_map(|r| r.get(i)).map(String::len).chain([self.head[i].0.len()]).max().unwrap_or(0)
+        let cells = self.all().filter_map(|r| r.get(i)).chain([&self.head[i].0]);
+        cells.map(|c| c.chars().count()).chain(self.least.get(i).copied()).max().unwrap_or(0)
     }
 
     /// Shortens the cells of column `i` from the front where a line would be wider than `line`, to no less than `least`
     /// characters each.
     pub fn squeeze(&mut self, i: usize, line: usize, least: usize) {
-        let others: usize = (0..self.head.len()).filter(|&c| c != i).map(|c| self.width(c) + 1).sum();
+        let others: usize = (0..self.head.len()).filter(|&c| c != i).map(|c| self.width(c) + self.gap).sum();
         let room = line.saturating_sub(others).max(least);
         for cell in self.rows.iter_mut().chain(&mut self.total).filter_map(|r| r.get_mut(i)) {
             *cell = shortened(cell, room);
@@ -72,8 +97,15 @@ impl Table {
         let widths: Vec<usize> = (0..self.head.len()).map(|i| self.width(i)).collect();
         let rule: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
         let head: Vec<String> = self.head.iter().map(|(h, _)| h.clone()).collect();
-        self.line(&head, &widths, &[], out);
-        self.line(&rule, &widths, &[], out);
+        let line_up = |out: &mut Vec<u8>| {
+            if self.has_rules {
+                self.line(&rule, &widths, &[], out)
+            }
+        };
+        if head.iter().any(|h| !h.is_empty()) {
+            self.line(&head, &widths, &[], out);
+            line_up(out);
+        }
         let mut painted = &self.painted[..];
         for (n, row) in self.rows.iter().enumerate() {
             let (here, rest) = painted.split_at(painted.partition_point(|p| p.0 <= n));
@@ -81,19 +113,20 @@ impl Table {
             self.line(row, &widths, here, out);
         }
         if let Some(total) = &self.total {
-            self.line(&rule, &widths, &[], out);
+            line_up(out);
             self.line(total, &widths, &[], out);
         }
     }
 
-    /// A line without spaces at its end.
+    /// A line, without blanks at its end unless positions matter.
     fn line(&self, cells: &[String], widths: &[usize], painted: &[(usize, usize, &str)], out: &mut Vec<u8>) {
-        let mut text = String::new();
+        let (mut text, is_fixed) = (String::new(), !self.least.is_empty());
         for (i, ((cell, &w), (_, align))) in cells.iter().zip(widths).zip(&self.head).enumerate() {
             if i > 0 {
-                text.push(' ');
+                text.extend(std::iter::repeat_n(' ', self.gap));
             }
             let cell = match align {
+                Align::Left if is_fixed && i + 1 == cells.len() => cell.clone(),
                 Align::Left => format!("{cell:<w$}"),
                 Align::Right => format!("{cell:>w$}"),
             };
@@ -102,7 +135,7 @@ impl Table {
                 None => cell,
             };
         }
-        out.extend_from_slice(text.trim_end().as_bytes());
+        out.extend_from_slice(if is_fixed { &text } else { text.trim_end() }.as_bytes());
         out.push(b'\n');
     }
 }
@@ -144,6 +177,24 @@ mod tests {
         let mut out = Vec::new();
         g.write(&mut out);
         assert_eq!(String::from_utf8(out).unwrap(), " n change\n-- ------\n 1     +1\n22 \x1b[31m   +22\x1b[0m\n");
+    }
+
+    #[test]
+    fn lists_have_no_rules_and_fixed_columns_keep_their_blanks() {
+        let shown = |table: Table| {
+            let mut out = Vec::new();
+            table.write(&mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let mut g = Table::list([("NAME", Align::Left), ("N", Align::Right)]);
+        g.row(vec!["é".into(), "10".into()]);
+        assert_eq!(shown(g), "NAME   N\né     10\n");
+        let mut g = Table::list([("", Align::Left), ("", Align::Left)]);
+        g.row(vec!["a".into(), "b".into()]);
+        assert_eq!(shown(g), "a  b\n");
+        let mut g = Table::new([("n", Align::Right), ("m", Align::Right)]).at_least([3, 2]);
+        g.row(vec!["1".into(), String::new()]);
+        assert_eq!(shown(g), "  n  m\n--- --\n  1   \n");
     }
 
     #[test]

@@ -49,7 +49,6 @@ pub(super) fn call(run: &mut Run<'_>, id: i32) -> Result<Option<u64>, Cause> {
         GetNsCurrentPidTgid => ns_pid(run)?,
         GetStack => stack(run)?,
         GetStackid => stack_id(run)?,
-        PerfEventOutput => perf_output(run)?,
         SeqWrite => seq_write(run)?,
         RingbufOutput => ring_output(run)?,
         RingbufReserve => ring_reserve(run)?,
@@ -234,14 +233,6 @@ fn stack_id(run: &mut Run) -> Answer {
     let Some(mut stack) = frames(run, run.get(3)?) else { return Ok(errno(EFAULT)) };
     stack.resize(len, 0);
     Ok(run.machine.stack_number(fd, &stack).map_or(errno(EEXIST), u64::from))
-}
-
-fn perf_output(run: &mut Run) -> Answer {
-    run.get(1)?;
-    run.get(3)?;
-    let (fd, _) = run.machine.map_of(run.get(2)?, &[Kind::Perf])?;
-    let data = bytes(run, 4, size(run, 5)?)?;
-    run.machine.output(fd, &data).map(|_| 0)
 }
 
 fn seq_write(run: &mut Run) -> Answer {

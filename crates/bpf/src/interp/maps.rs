@@ -1,4 +1,4 @@
-//! Maps of the interpreter: arrays, hashes, task storage, stack traces, arrays of maps, and the outputs (ring, perf).
+//! Maps of the interpreter: arrays, hashes, task storage, stack traces, arrays of maps, and the ring.
 //!
 //! Not per CPU: a per-CPU array is the array of the one CPU that there is. Not here: how helpers take their arguments.
 //!
@@ -23,8 +23,6 @@ pub enum Kind {
     Stacks,
     /// A ring buffer.
     Ring,
-    /// A perf event array; never full.
-    Perf,
     /// Maps by index.
     Maps,
 }
@@ -86,11 +84,6 @@ impl Machine {
     pub fn add_ring(&mut self, fd: i32, size: u64) {
         self.add_map(fd, Kind::Ring, 0, 0, size);
     }
-    /// Adds a perf event array.
-    pub fn add_perf(&mut self, fd: i32) {
-        self.add_map(fd, Kind::Perf, 4, 4, u64::MAX);
-    }
-
     /// Adds an array of maps.
     pub fn add_maps(&mut self, fd: i32, max: u32) {
         self.add_map(fd, Kind::Maps, 4, 4, max.into());

@@ -1,21 +1,16 @@
 //! What `session list` and `session status` print.
 
 use serde_json::Value;
+use views::table::{Align, Table};
 
 /// Lines up columns: the first `left` of them to the left, the others to the right.
 fn columns(rows: &[Vec<String>], left: usize) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |i: usize| rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells: Vec<String> =
-            cells.map(|(i, (c, &w))| if i < left { format!("{c:<w$}") } else { format!("{c:>w$}") }).collect();
-        out.push_str(cells.join("  ").trim_end());
-        out.push('\n');
-    }
-    out
+    let mut table = Table::list((0..count).map(|i| ("", if i < left { Align::Left } else { Align::Right })));
+    rows.iter().for_each(|row| table.row(row.clone()));
+    let mut out = Vec::new();
+    table.write(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// What a session says of itself is somebody's words: no control characters on the terminal.

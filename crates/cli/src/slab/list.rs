@@ -7,6 +7,7 @@ use engine::{Error, Result};
 use lang::pattern::glob;
 use serde_json::{Value, json};
 use sys::btf::KernelBtf;
+use views::table::{Align, Table};
 
 /// A line of the list.
 struct Row {
@@ -48,7 +49,7 @@ pub fn run(pattern: &str, json: bool) -> Result<u8> {
     match rows.is_empty() {
         true => Err(nothing(pattern)),
         false if json => session::output::to_stdout(&array(rows.iter().map(Row::json).collect())),
-        false => session::output::to_stdout(columns(&rows).as_bytes()),
+        false => session::output::to_stdout(&columns(&rows)),
     }
 }
 
@@ -106,16 +107,16 @@ impl Row {
 }
 
 /// Lines up columns: numbers to the right.
-fn columns(rows: &[Row]) -> String {
-    let head = ["NAME", "OBJECTS", "BYTES", "STATE", "ALSO"].map(str::to_string);
-    let rows: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::words)).collect();
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let [name, objects, bytes, state] = [width(0), width(1), width(2), width(3)];
-    let mut out = String::new();
-    for r in &rows {
-        let line = format!("{:<name$}  {:>objects$}  {:>bytes$}  {:<state$}  {}", r[0], r[1], r[2], r[3], r[4]);
-        out.push_str(&escaped(line.trim_end().as_bytes()));
-        out.push('\n');
-    }
+fn columns(rows: &[Row]) -> Vec<u8> {
+    let mut table = Table::list([
+        ("NAME", Align::Left),
+        ("OBJECTS", Align::Right),
+        ("BYTES", Align::Right),
+        ("STATE", Align::Left),
+        ("ALSO", Align::Left),
+    ]);
+    rows.iter().for_each(|r| table.row(r.words().map(|w| escaped(w.as_bytes())).into()));
+    let mut out = Vec::new();
+    table.write(&mut out);
     out
 }

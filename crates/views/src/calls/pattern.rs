@@ -2,9 +2,11 @@
 //!
 //! A pattern without parameters matches a function whatever its parameters are: `ns::f` matches `ns::f(int)`.
 
+use lang::pattern::glob;
+
 /// Whether a name, with or without its parameters, matches.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    glob(pattern, name) || glob(pattern, without_parameters(name))
+    [name, without_parameters(name)].into_iter().any(|name| glob(pattern.as_bytes(), name.as_bytes()))
 }
 
 /// A name up to its parameters.
@@ -22,31 +24,6 @@ pub fn without_parameters(name: &str) -> &str {
         }
     }
     name
-}
-
-/// Whether all of `text` matches. At most `pattern.len() * text.len()` steps.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (p, t) = (pattern.as_bytes(), text.as_bytes());
-    let (mut i, mut j) = (0, 0);
-    // Where to go on after the last star, with one more character for it.
-    let mut again = None;
-    while j < t.len() {
-        match p.get(i) {
-            Some(b'*') => {
-                again = Some((i + 1, j + 1));
-                i += 1;
-            }
-            Some(c) if *c == t[j] || *c == b'?' => (i, j) = (i + 1, j + 1),
-            _ => match again {
-                Some((star, from)) => {
-                    again = Some((star, from + 1));
-                    (i, j) = (star, from);
-                }
-                None => return false,
-            },
-        }
-    }
-    p[i..].iter().all(|c| *c == b'*')
 }
 
 #[cfg(test)]

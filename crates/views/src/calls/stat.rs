@@ -9,22 +9,24 @@
 use super::functions::{Sort, rows};
 use super::totals::Totals;
 use super::{Functions, label};
+use crate::table::{Align, Table};
 
 /// Appends the table.
 pub fn write(totals: &Totals, functions: &dyn Functions, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"Total (s) Per Call (ms)      Calls Name\n");
+    let head =
+        [("Total (s)", Align::Right), ("Per Call (ms)", Align::Right), ("Calls", Align::Right), ("Name", Align::Left)];
+    let mut table = Table::new(head).without_rules().at_least([9, 13, 10]);
     for r in rows(totals, functions, Sort::Total) {
         let t = &r.total;
         let (seconds, micros) = (t.total / 1_000_000_000, t.total / 1000 % 1_000_000);
         // Times inside of other calls of the function are part of their durations.
         let each = t.average();
-        let text = format!(
-            "{:>9} {:>13} {:>10} {}\n",
+        table.row(vec![
             format!("{seconds}.{micros:06}"),
             format!("{}.{:06}", each / 1_000_000, each % 1_000_000),
-            t.calls,
-            label::plain(r.number, functions)
-        );
-        out.extend_from_slice(text.as_bytes());
+            t.calls.to_string(),
+            label::plain(r.number, functions),
+        ]);
     }
+    table.write(out);
 }

@@ -3,6 +3,7 @@
 //! Invariant: a column is as wide as its widest cell, and never narrower than strace's; numbers are aligned to the right.
 
 use super::{Column, Row, Stats};
+use crate::table::{Align, Table};
 
 /// Heading and smallest width of a column.
 fn heading(c: Column) -> (&'static str, usize) {
@@ -26,22 +27,14 @@ pub fn write(rows: &[Row], columns: &[Column], out: &mut Vec<u8>) {
         0 => 0.0,
         all => 100.0 * s.total as f64 / all as f64,
     };
-    let head = columns.iter().map(|&c| heading(c).0.to_owned()).collect();
-    let mut cells: Vec<Vec<String>> = vec![head];
+    let align = |c: Column| if c == Column::Name { Align::Left } else { Align::Right };
+    let head = columns.iter().map(|&c| (heading(c).0, align(c)));
+    let mut table = Table::new(head).at_least(columns.iter().map(|&c| heading(c).1));
     for r in rows {
-        cells.push(columns.iter().map(|&c| cell(c, &r.name, &r.stats, percent(&r.stats))).collect());
+        table.row(columns.iter().map(|&c| cell(c, &r.name, &r.stats, percent(&r.stats))).collect());
     }
-    cells.push(columns.iter().map(|&c| cell(c, "total", &total, 100.0)).collect());
-
-    let width = |i: usize| cells.iter().map(|row| row[i].len()).chain([heading(columns[i]).1]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let dashes: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
-    for (i, row) in cells.iter().enumerate() {
-        if i == 1 || i == cells.len() - 1 {
-            line(&dashes, columns, &widths, out);
-        }
-        line(row, columns, &widths, out);
-    }
+    table.total(columns.iter().map(|&c| cell(c, "total", &total, 100.0)).collect());
+    table.write(out);
 }
 
 fn cell(c: Column, name: &str, s: &Stats, percent: f64) -> String {
@@ -61,21 +54,4 @@ fn cell(c: Column, name: &str, s: &Stats, percent: f64) -> String {
         Column::Errors => s.errors.to_string(),
         Column::Name => name.to_owned(),
     }
-}
-
-/// Cells to the right of their columns, names to the left; the last name without spaces after it.
-fn line(row: &[String], columns: &[Column], widths: &[usize], out: &mut Vec<u8>) {
-    for (i, (text, &w)) in row.iter().zip(widths).enumerate() {
-        if i > 0 {
-            out.push(b' ');
-        }
-        let last = i + 1 == row.len();
-        let padded = match columns[i] {
-            Column::Name if last => text.clone(),
-            Column::Name => format!("{text:<w$}"),
-            _ => format!("{text:>w$}"),
-        };
-        out.extend_from_slice(padded.as_bytes());
-    }
-    out.push(b'\n');
 }

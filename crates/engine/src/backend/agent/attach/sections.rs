@@ -44,7 +44,7 @@ pub fn check(
     }
     names.sort_unstable();
     names.dedup();
-    match wanted.iter().find(|w| !names.iter().any(|n| matches(w, n))) {
+    match wanted.iter().find(|w| !names.iter().any(|n| glob(w.as_bytes(), n.as_bytes()))) {
         None => Ok(()),
         Some(missing) => {
             let near = nearest(missing, names.iter().map(String::as_str)).join(", ");
@@ -56,11 +56,7 @@ pub fn check(
 /// Whether an address of the file lies in a section that one of the patterns matches.
 pub fn have(sections: &[Section], wanted: &[String], address: u64) -> bool {
     let holds = |s: &&Section| address.checked_sub(s.address).is_some_and(|at| at < s.size);
-    sections.iter().filter(holds).any(|s| wanted.iter().any(|w| matches(w, &s.name)))
-}
-
-fn matches(pattern: &str, name: &str) -> bool {
-    glob(pattern.as_bytes(), name.as_bytes())
+    sections.iter().filter(holds).any(|s| wanted.iter().any(|w| glob(w.as_bytes(), s.name.as_bytes())))
 }
 
 #[cfg(test)]
