@@ -1,6 +1,7 @@
-// Functions that are bound to threads, and a loop that must not wait. Arguments: what is planted (clean, thread, later: from SIGUSR1 on, deep, handler, loop, stop),
-// and for stop a file, which says how far the program is. Begins with a line; ends on SIGTERM, with the least and the most ns that `slow`
-// has taken.
+// Functions that are bound to threads, and a loop that must not wait. Arguments: what is planted (clean, thread, later: from SIGUSR1 on, deep,
+// handler, loop, stop; a path: from SIGUSR1 on, that library, which was loaded once, is closed), and for stop a file, which says how far the
+// program is. Begins with a line; ends on SIGTERM, with the least and the most ns that `slow` has taken.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,12 @@ int main(int argc, char **argv) {
         } else {
             pthread_t t;
             if (go && !strcmp(planted, "later")) planted = "thread";
+            if (go && *planted == '/') {
+                go = 0;
+                void *library = dlopen(planted, RTLD_NOW | RTLD_NOLOAD);
+                // It was loaded once before.
+                puts(library && !dlclose(library) && !dlclose(library) ? "closed" : "not closed");
+            }
             if (!pthread_create(&t, 0, body, planted)) pthread_join(t, 0);
             paint(1);
             turn(strcmp(planted, "loop") ? 0 : 20);

@@ -24,7 +24,7 @@ struct trapline_function {
 #define TRAPLINE_FLAGS 0u
 #endif
 
-/* A tracer. It must stay where it is as long as the process runs. */
+/* A tracer. It must stay where it is as long as the process runs: trapline_register keeps the library loaded that it is in. */
 struct trapline_tracer {
 	/* 1. */
 	unsigned version;
@@ -48,9 +48,24 @@ static inline long trapline_ask(unsigned operation, const void *argument, unsign
 	return agent ? agent(operation, argument, size) : -1;
 }
 
+/* Keeps the library loaded that an address is in: RTLD_LAZY, RTLD_NOLOAD and RTLD_NODELETE of dlopen(3). */
+static inline void trapline_stay(const void *address)
+{
+	struct {
+		const char *path;
+		const void *rest[3];
+	} object = {0, {0, 0, 0}};
+	int (*find)(const void *, void *) = (int (*)(const void *, void *))dlsym((void *)0, "dladdr");
+	void *(*open)(const char *, int) = (void *(*)(const char *, int))dlsym((void *)0, "dlopen");
+	if (find && open && find(address, &object) && object.path)
+		open(object.path, 0x1 | 0x4 | 0x1000);
+}
+
 /* Tells the agent of a tracer. Returns 0, or -1 where there is no agent, or where another tracer has the name. */
 static inline int trapline_register(const struct trapline_tracer *tracer)
 {
+	if (dlsym((void *)0, "trapline_agent"))
+		trapline_stay(tracer);
 	return (int)trapline_ask(1, tracer, 0);
 }
 

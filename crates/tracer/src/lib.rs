@@ -28,7 +28,7 @@
 //! - They use vector registers of SSE and AVX, not those of AVX-512 (unless the library is compiled for it: then all are saved, which takes
 //!   half a microsecond more), and none of x87 and MMX.
 
-use std::ffi::{CStr, c_char, c_long, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -83,24 +83,49 @@ impl Descriptor {
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dladdr(address: *const c_void, object: *mut Object) -> c_int;
 }
 
-type Agent = extern "C" fn(u32, *const c_void, c_ulong) -> c_long;
+/// Dl_info of dladdr(3).
+#[repr(C)]
+struct Object {
+    path: *const c_char,
+    rest: [*const c_void; 3],
+}
 
-fn ask(operation: u32, argument: *const c_void) -> bool {
+/// RTLD_LAZY, RTLD_NOLOAD and RTLD_NODELETE of dlopen(3).
+const STAY: c_int = 0x1 | 0x4 | 0x1000;
+
+type Agent = unsafe extern "C" fn(u32, *const c_void, c_ulong) -> c_long;
+
+/// The agent's function, if there is one.
+fn agent() -> Option<Agent> {
     // SAFETY: the name is a string; RTLD_DEFAULT is null.
     let agent = unsafe { dlsym(std::ptr::null_mut(), c"trapline_agent".as_ptr()) };
-    if agent.is_null() {
-        return false;
-    }
-    // SAFETY: the agent's function has this type.
-    let agent: Agent = unsafe { std::mem::transmute::<*mut c_void, Agent>(agent) };
-    agent(operation, argument, 0) == 0
+    // SAFETY: null is None. The name is the agent's, as those of libc are libc's: whoever defines it defines this function.
+    unsafe { std::mem::transmute::<*mut c_void, Option<Agent>>(agent) }
+}
+
+fn ask(agent: Agent, operation: u32, tracer: &'static Descriptor) -> bool {
+    // SAFETY: the agent's operations 1 and 4 take a tracer that stays where it is.
+    unsafe { agent(operation, std::ptr::from_ref(tracer).cast(), 0) == 0 }
 }
 
 /// Tells the agent of a tracer. False: there is no agent, or another tracer has the name.
+///
+/// A library that a tracer of the agent's is in stays loaded: a static of one that dlclose(3) unmaps would be none.
 pub fn register(tracer: &'static Descriptor) -> bool {
-    ask(1, std::ptr::from_ref(tracer).cast())
+    let Some(agent) = agent() else { return false };
+    let mut object = Object { path: std::ptr::null(), rest: [std::ptr::null(); 3] };
+    // SAFETY: the address is one of the object's, and its path a string of the loader's that stays as long as the object. Opening what is loaded
+    // loads nothing, and leaves the program itself, which has no path to be found by, as it is.
+    unsafe {
+        if dladdr(std::ptr::from_ref(tracer).cast(), &mut object) != 0 && !object.path.is_null() {
+            dlopen(object.path, STAY);
+        }
+    }
+    ask(agent, 1, tracer)
 }
 
 /// Runs a callback, for [`tracer!`]. After a panic there is no other one, but in threads that are in one already.
@@ -111,7 +136,7 @@ pub fn run(tracer: &'static Descriptor, failed: &AtomicBool, callback: impl FnOn
     }
     if catch_unwind(AssertUnwindSafe(callback)).is_err() {
         failed.store(true, Relaxed);
-        ask(4, std::ptr::from_ref(tracer).cast());
+        agent().is_some_and(|agent| ask(agent, 4, tracer));
     }
 }
 

@@ -50,6 +50,17 @@ fn in_rust(name: &str, source: &str) -> PathBuf {
     library
 }
 
+/// A tracer in C, of this source.
+fn in_c(name: &str, text: &str) -> PathBuf {
+    let dir = lab::scratch();
+    let (source, library) = (dir.join(format!("{name}.c")), dir.join(format!("{name}.so")));
+    fs::write(&source, text).expect("a file");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I"]).arg(root().join("crates/tracer/include"));
+    assert!(gcc.arg("-o").arg(&library).arg(&source).status().expect("gcc").success());
+    library
+}
+
 fn end(run: Running) -> Outcome {
     lab::kill("TERM", run.pid().into());
     let out = run.end();
@@ -117,8 +128,6 @@ fn a_tracer_that_allocates_leaves_a_program_that_does_not_as_it_is() {
 #[test]
 fn failures_that_a_tracer_reports_are_counted() {
     let Some(program) = program() else { return };
-    let dir = lab::scratch();
-    let (source, library) = (dir.join("fails.c"), dir.join("fails.so"));
     let text = "#include \"trapline_tracer.h\"
         static const struct trapline_tracer tracer;
         static int calls;
@@ -128,16 +137,46 @@ fn failures_that_a_tracer_reports_are_counted() {
         }
         static const struct trapline_tracer tracer = { 1, TRAPLINE_ALL_REGISTERS, \"fails\", enter, 0 };
         __attribute__((constructor)) static void begin(void) { trapline_register(&tracer); }\n";
-    fs::write(&source, text).expect("a file");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I"]).arg(root().join("crates/tracer/include"));
-    assert!(gcc.arg("-o").arg(&library).arg(&source).status().expect("gcc").success());
+    let library = in_c("fails", text);
     let run = started(User::Me, &[&program, "thread"]);
     let pid = run.pid();
     done(&tracer(pid, "enable", &[library.to_str().expect("UTF-8"), "-F", "draw"]));
     let said = format!("trapline: -p {pid}: fails: it has reported 2 failures\n");
     lab::until("it has failed", || tracer(pid, "status", &["fails"]).stderr == said);
     end(run);
+}
+
+#[test]
+fn a_library_with_a_tracer_stays_when_the_program_closes_it() {
+    let Some(program) = program() else { return };
+    let in_rust = in_rust(
+        "stays_in_rust",
+        "struct Stays;
+        impl tracer::Callbacks for Stays {}
+        tracer::tracer!(\"stays_in_rust\", Stays, Stays);",
+    );
+    let in_c = in_c(
+        "stays",
+        "#include \"trapline_tracer.h\"
+        static void enter(const struct trapline_function *f, const void *c, unsigned d) { (void)f; (void)c; (void)d; }
+        static const struct trapline_tracer tracer = { 1, TRAPLINE_FLAGS, \"stays\", enter, 0 };
+        __attribute__((constructor)) static void begin(void) { trapline_register(&tracer); }\n",
+    );
+    for library in [in_rust, in_c] {
+        let path = library.to_str().expect("UTF-8");
+        let run = started(User::Me, &[&program, path]);
+        let pid = run.pid();
+        done(&tracer(pid, "enable", &[path, "-F", "draw"]));
+        done(&tracer(pid, "enable", &["count", "-F", "quick"]));
+        lab::kill("USR1", pid.into());
+        let calls = || done(&tracer(pid, "print", &["count"]));
+        let before = calls();
+        lab::until("the program goes on", || calls() != before);
+        assert!(fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings").contains(path));
+        done(&tracer(pid, "disable", &[library.file_stem().and_then(|n| n.to_str()).expect("UTF-8")]));
+        let out = end(run).out();
+        assert!(out.starts_with("closed\n"), "{out}");
+    }
 }
 
 #[test]
