@@ -37,7 +37,10 @@ pub fn all() -> &'static [Area] {
 }
 
 /// Adds an area. Only the thread that installs does this.
-pub fn add(area: &Area) -> bool {
+///
+/// # Safety
+/// It is mapped, for good, with its steps where it says.
+pub unsafe fn add(area: &Area) -> bool {
     let used = USED.load(Relaxed) as usize;
     let table = TABLE.load(Relaxed);
     if table == 0 || used >= MOST {
@@ -64,10 +67,13 @@ pub fn table() -> (u64, u32) {
     (TABLE.load(Acquire), USED.load(Acquire))
 }
 
-/// Unmaps all areas. All other threads are stopped, and none of them will ever be in an area again.
-pub fn free() {
+/// Unmaps all areas. All other threads are stopped.
+///
+/// # Safety
+/// No thread will ever be in an area again.
+pub unsafe fn free() {
     for area in all() {
-        // SAFETY: nobody uses it, and nobody will.
+        // SAFETY: so says the caller.
         unsafe { kernel::unmap(area.address, area.len) };
     }
     USED.store(0, Release);

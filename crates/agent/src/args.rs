@@ -98,10 +98,10 @@ extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
     }
     let programs = saved.programs();
     let word = programs.map_or(0, |(_, offsets)| offsets.number) | WRITTEN | RECORDED;
-    if shadow::is_below(local, place) {
-        // The sign is extended: the entry is not to be written late.
-        shadow::push_below(local, place, i64::from(word as i32) as u64, 0);
-    } else if !shadow::push(local, place, word, false) {
+    // The sign is extended: the entry is not to be written late.
+    let extended = i64::from(word as i32) as u64;
+    // SAFETY: the stub has just been called, and the thread has a shadow stack.
+    if unsafe { !shadow::push_below(local, place, extended, 0) && !shadow::push(local, place, word, false) } {
         chunks::drop_records(local, 2);
         return SET;
     }
@@ -112,13 +112,15 @@ extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
 /// A function returns.
 extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
     let (local, place) = (local(), saved.slot());
-    let entry = shadow::top_of(local, place);
+    // SAFETY: the call returns to its stub.
+    let entry = unsafe { shadow::top_of(local, place) };
     if in_tracer(local, place) {
         chunks::drop_records(local, 1);
     } else {
         record(local, saved, saved.programs(), 1);
     }
-    shadow::pop(local, entry);
+    // SAFETY: as above.
+    unsafe { shadow::pop(local, entry) };
     CLEAR
 }
 

@@ -4,6 +4,7 @@
 //! stack says which tracers have seen its beginning, and in which epoch: the epoch changes whenever a tracer is enabled, so that one that
 //! has come later, in the same place, is not taken for it. The list may change between any two instructions, while a thread is here.
 
+use crate::entries::Entry;
 use crate::frame::Frame;
 use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
@@ -176,11 +177,15 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
     let graph = record::of(tracers);
     let late = graph.map_or(0, record::flags);
     let word = u64::from(number | WRITTEN) | u64::from(tracers | tracers::epoch() << 8 | late) << 32;
-    if shadow::is_below(local, place) {
-        shadow::push_below(local, place, word, tsc);
-    } else if shadow::push(local, place, number | WRITTEN, tsc != 0) {
-        shadow::set_word(local, word);
-    } else {
+    // SAFETY: the stub has just been called, and the thread has a shadow stack, whose top entry is that of this call once it is pushed.
+    let pushed = unsafe {
+        shadow::push_below(local, place, word, tsc)
+            || shadow::push(local, place, number | WRITTEN, tsc != 0) && {
+                Entry::top(local).set_word(word);
+                true
+            }
+    };
+    if !pushed {
         thread::miss();
         // Its entry and its exit.
         chunks::drop_records(local, if graph.is_some() { 2 } else { 0 });
@@ -211,8 +216,9 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
 /// A function returns.
 extern "C" fn left(frame: &Frame, _: u32) -> u8 {
     let (local, place) = (local(), frame.slot());
-    let entry = shadow::top_of(local, place);
-    let (tsc, word) = entries::time_and_word(entry);
+    // SAFETY: the call returns to its stub.
+    let entry = unsafe { shadow::top_of(local, place) };
+    let (tsc, word) = (entry.time(), entry.word());
     let (number, flags) = (word as u32 & !WRITTEN, (word >> 32) as u32);
     if let Some(site) = sites::get(number).filter(|_| !in_tracer(local, place)) {
         let (seen, epoch) = entries::seen(flags);
@@ -237,7 +243,8 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
             }
         }
     }
-    shadow::pop(local, entry);
+    // SAFETY: as above.
+    unsafe { shadow::pop(local, entry) };
     CLEAR
 }
 

@@ -1,16 +1,17 @@
 //! The agent's own tracers: what they do when a function begins or returns.
 
+use crate::entries::Entry;
 use crate::frame::Frame;
 use crate::memory::load;
 use crate::sites::Site;
 use crate::thread::{self, Local};
 use crate::tracers::{self, Slot};
-use crate::{child, entries, kernel, permits, shadow};
+use crate::{child, kernel, permits, shadow};
 use abi::thread::WRITTEN;
 use abi::tracer::{Kind, MAIN, STACK, STOP, Violation};
 use core::mem::size_of;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Whether this is the main thread.
 fn is_main() -> bool {
@@ -38,8 +39,8 @@ pub fn thread(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
 }
 
 /// A function has returned: if it was called by the one that is watched, on the main thread, it may have taken too long.
-pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: u64, ticks: u64) {
-    let caller = entries::word_below(entry);
+pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: Entry, ticks: u64) {
+    let caller = entry.word_below();
     let watched = caller & WRITTEN != 0 && u64::from(caller & !WRITTEN) == slot.option(0);
     if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == child::owner() || is_main()) {
         violation(frame, site, slot, ticks);
@@ -51,11 +52,59 @@ const MOST: u64 = 256;
 
 /// What a checker has found.
 struct Found {
+    /// Where its places are; 0: nowhere yet.
     table: AtomicU64,
-    seen: AtomicU64,
+    /// The next place.
+    next: AtomicU64,
+    lost: AtomicU64,
 }
 
-static FOUND: [Found; 2] = [const { Found { table: AtomicU64::new(0), seen: AtomicU64::new(0) } }; 2];
+static FOUND: [Found; 2] =
+    [const { Found { table: AtomicU64::new(0), next: AtomicU64::new(0), lost: AtomicU64::new(0) } }; 2];
+
+/// A place of a table. The states of places order all that is done with them. No test can show what happens without: threads are stopped
+/// while others look, and one that is stopped within the few instructions that matter cannot be had.
+#[derive(Clone, Copy)]
+struct Place(*mut Violation);
+
+/// The state of a place that has nothing.
+const FREE: u32 = 0;
+/// It is complete, and does not change.
+const WHOLE: u32 = 1;
+/// A thread writes it.
+const BEGUN: u32 = 2;
+/// The same, but it has been forgotten meanwhile.
+const FORGOTTEN: u32 = 3;
+
+impl Place {
+    fn state(&self) -> &'static AtomicU32 {
+        // SAFETY: a word of the table, which is never unmapped, and is used as an atomic only.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.0).state) }
+    }
+
+    fn moves(self, from: u32, to: u32) -> bool {
+        self.state().compare_exchange(from, to, AcqRel, Acquire).is_ok()
+    }
+}
+
+impl Found {
+    fn place(&self, number: u64) -> Option<Place> {
+        let table = self.table.load(Acquire) as *mut Violation;
+        // SAFETY: the table has so many places.
+        (!table.is_null() && number < MOST).then(|| Place(unsafe { table.add(number as usize) }))
+    }
+
+    /// A place for the thread that asks.
+    fn begin(&self) -> Option<Place> {
+        loop {
+            // One that has been forgotten may still be written.
+            let place = self.place(self.next.fetch_add(1, Relaxed))?;
+            if place.moves(FREE, BEGUN) {
+                return Some(place);
+            }
+        }
+    }
+}
 
 /// That of a kind of tracer, if it is a checker.
 fn found(kind: u32) -> Option<&'static Found> {
@@ -76,24 +125,27 @@ pub fn begin(kind: u32) -> bool {
 /// Writes a violation down.
 fn violation(frame: &Frame, site: &Site, slot: &Slot, took: u64) {
     let Some(found) = found(slot.kind()).filter(|_| permits::records()) else { return };
-    let table = found.table.load(Acquire);
     let mask = kernel::block();
-    let number = found.seen.fetch_add(1, Relaxed);
-    if table != 0 && number < MOST {
-        // SAFETY: an entry of the table, which is this thread's alone.
-        let v = unsafe { &mut *(table as *mut Violation).add(number as usize) };
-        v.tid = kernel::gettid() as u32;
-        v.thread = kernel::thread_name();
-        v.number = site.number.load(Relaxed);
-        v.kind = slot.kind();
-        v.time = kernel::monotonic();
-        v.took = took;
+    if let Some(place) = found.begin() {
+        let v = place.0;
         // A function that has returned has restored the registers that it was called with, and the stub's address is at its place still.
         let (rip, rsp) = (site.address.load(Relaxed), frame.slot());
-        v.registers = [rip, rsp, frame.rbp, frame.rbx, frame.r12, frame.r13, frame.r14, frame.r15];
-        v.len = copy_stack(rsp, &mut v.stack) as u64;
-        // SAFETY: as above.
-        unsafe { core::ptr::write_volatile(&raw mut v.state, 1) };
+        // SAFETY: a place of the table, of which all but the state is this thread's alone.
+        unsafe {
+            (*v).tid = kernel::gettid() as u32;
+            (*v).thread = kernel::thread_name();
+            (*v).number = site.number.load(Relaxed);
+            (*v).kind = slot.kind();
+            (*v).time = kernel::monotonic();
+            (*v).took = took;
+            (*v).registers = [rip, rsp, frame.rbp, frame.rbx, frame.r12, frame.r13, frame.r14, frame.r15];
+            (*v).len = copy_stack(rsp, &mut (*v).stack) as u64;
+        }
+        if !place.moves(BEGUN, WHOLE) {
+            place.state().store(FREE, Release);
+        }
+    } else {
+        found.lost.fetch_add(1, Relaxed);
     }
     let same = |t: &&tracers::Tracer| t.slot().is_some_and(|s| s.bit() == slot.bit());
     tracers::known().iter().filter(same).for_each(|t| {
@@ -128,29 +180,30 @@ fn copy_stack(from: u64, to: &mut [u8; STACK]) -> usize {
     len
 }
 
+/// The places of a kind of tracer.
+fn places_of(kind: u32) -> impl Iterator<Item = Place> {
+    let found = found(kind);
+    (0..MOST).map_while(move |number| found?.place(number))
+}
+
 /// The violations of a kind of tracer that are complete.
 pub fn violations(kind: u32) -> impl Iterator<Item = &'static Violation> {
-    let (table, seen) = found(kind).map_or((0, 0), |f| (f.table.load(Acquire), f.seen.load(Relaxed)));
-    let seen = if table == 0 { 0 } else { seen.min(MOST) };
-    (0..seen).filter_map(move |i| {
-        // SAFETY: entries of the table; complete ones do not change.
-        let v = unsafe { &*(table as *const Violation).add(i as usize) };
-        (v.state == 1).then_some(v)
-    })
+    // SAFETY: complete ones do not change.
+    places_of(kind).filter(|e| e.state().load(Acquire) == WHOLE).map(|e| unsafe { &*e.0 })
 }
 
 /// How many there was no room for.
 pub fn lost(kind: u32) -> u64 {
-    found(kind).map_or(0, |f| f.seen.load(Relaxed).saturating_sub(MOST))
+    found(kind).map_or(0, |f| f.lost.load(Relaxed))
 }
 
 /// Forgets those of a kind of tracer, which is not enabled. Other threads are stopped.
 pub fn forget(kind: u32) {
     let Some(found) = found(kind) else { return };
-    let table = found.table.load(Acquire);
-    if table != 0 {
-        // SAFETY: the table is the agent's, and its contents are not needed.
-        unsafe { kernel::discard(table, MOST * size_of::<Violation>() as u64) };
+    for place in places_of(kind) {
+        // A thread may be stopped while it writes one.
+        let _ = place.moves(WHOLE, FREE) || place.moves(BEGUN, FORGOTTEN);
     }
-    found.seen.store(0, Relaxed);
+    found.next.store(0, Relaxed);
+    found.lost.store(0, Relaxed);
 }

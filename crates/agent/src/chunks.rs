@@ -161,9 +161,12 @@ fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u
     local.last.store(0, Relaxed);
 }
 
-/// Writes a record. There is room.
+/// Writes a record, for which there is room.
 fn write(local: &Local, time: u32, word: u32) {
     let cur = local.cur.load(Relaxed) as *mut u32;
+    if cur.is_null() || cur as u64 + 8 > local.end.load(Relaxed) {
+        return;
+    }
     // SAFETY: `cur` lies in the thread's own chunk. The collector reads the word after the time.
     unsafe {
         cur.write_volatile(time);
@@ -172,7 +175,7 @@ fn write(local: &Local, time: u32, word: u32) {
     local.cur.fetch_add(8, Relaxed);
 }
 
-/// Writes the upper half of the counter for the records that follow. There is room.
+/// Writes the upper half of the counter for the records that follow, for which there is room.
 pub fn write_high(local: &Local, high: u32) {
     write(local, high, HIGH);
     local.high.store(high, Relaxed);

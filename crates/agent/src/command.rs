@@ -1,8 +1,9 @@
 //! Requests for tracers (`abi::tracer`): one connection, to a socket that trapline has made for it. All other threads are stopped, wherever
 //! they were; this one may have been anywhere too. So nothing here waits for a thread, or touches what belongs to one.
 
+use crate::plain::{self, Plain, bytes};
 use crate::plan::Plan;
-use crate::talk::{self, Descriptor, bytes};
+use crate::talk::{self, Descriptor};
 use crate::tracers::{self, Own, Slot, Tracer};
 use crate::{checks, kernel, plans, shared, sites, thread};
 use abi::message::{MAGIC, Reason};
@@ -12,17 +13,21 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// What the program, or trapline in its name, may ask of the agent. `argument`: 1: a tracer (`trapline_tracer`), to register it; 2: the
 /// name of a socket, to serve requests; 3: a tracer that reports a failure; 4: a tracer that has panicked. Returns 0 if that was done.
+///
+/// # Safety
+/// A tracer stays where it is, for good; a name has `len` bytes.
 #[unsafe(no_mangle)]
-pub extern "C" fn trapline_agent(operation: u32, argument: *const u8, len: u64) -> i64 {
+pub unsafe extern "C" fn trapline_agent(operation: u32, argument: *const u8, len: u64) -> i64 {
     let done = match operation {
-        // SAFETY: trapline_tracer.h passes a tracer that stays.
+        // SAFETY: so says the caller.
         1 => unsafe { tracers::register(argument.cast::<Own>()) },
         2 if len <= 100 => {
-            // SAFETY: the caller passes a name of so many bytes.
+            // SAFETY: so says the caller.
             serve(unsafe { core::slice::from_raw_parts(argument, len as usize) })
         }
         3 | 4 => {
-            tracers::report(argument.cast::<Own>(), operation == 4);
+            // SAFETY: so says the caller.
+            unsafe { tracers::report(argument.cast::<Own>(), operation == 4) };
             true
         }
         _ => false,
@@ -49,20 +54,17 @@ const TARGETS: u32 = abi::thread::ROWS;
 fn one(socket: &Descriptor) -> bool {
     let mut message = [0u8; size_of::<Request>()];
     let Some([plan, ..]) = talk::receive_all(socket, &mut message) else { return false };
-    // SAFETY: any bytes are a Request.
-    let request: Request = unsafe { message.as_ptr().cast::<Request>().read_unaligned() };
+    let Some(request) = plain::read::<Request>(&message) else { return false };
     if request.magic != MAGIC || request.version != abi::VERSION || request.count > TARGETS {
         return false;
     }
     let len = (u64::from(request.count) * size_of::<Target>() as u64 + 4096) & !4095;
     let Some(targets) = kernel::reserve(len) else { return false };
-    // SAFETY: so many bytes were reserved, and any bytes are targets.
-    let served = unsafe {
-        let count = request.count as usize;
-        let text = core::slice::from_raw_parts_mut(targets as *mut u8, count * size_of::<Target>());
-        let complete = talk::receive_all(socket, text).is_some();
-        complete && obey(socket, &request, core::slice::from_raw_parts(targets as *const Target, count), plan)
-    };
+    let count = request.count as usize;
+    // SAFETY: so many bytes were reserved.
+    let text = unsafe { core::slice::from_raw_parts_mut(targets as *mut u8, count * size_of::<Target>()) };
+    let served = talk::receive_all(socket, text).is_some()
+        && plain::slice(text, count).is_some_and(|targets| obey(socket, &request, targets, plan));
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(targets, len) };
     served
@@ -200,7 +202,7 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
 }
 
 /// Sends values, many at a time.
-fn send_each<T: Copy + Default>(socket: &Descriptor, mut values: impl Iterator<Item = T>) -> bool {
+fn send_each<T: Plain + Default>(socket: &Descriptor, mut values: impl Iterator<Item = T>) -> bool {
     loop {
         let mut some = [T::default(); 32];
         let mut len = 0;

@@ -4,16 +4,29 @@ use crate::memory::{load, store};
 
 /// The ucontext_t that a handler gets.
 #[derive(Clone, Copy)]
-pub struct Context(pub u64);
+pub struct Context(u64);
 
 impl Context {
+    /// The one at an address.
+    ///
+    /// # Safety
+    /// The kernel has put a ucontext_t there, for the handler that asks.
+    pub unsafe fn at(address: u64) -> Context {
+        Context(address)
+    }
+
+    /// Its address.
+    pub fn address(self) -> u64 {
+        self.0
+    }
+
     const SP: u64 = 40 + 15 * 8;
     const PC: u64 = 40 + 16 * 8;
     const MASK: u64 = 40 + 256;
 
     /// The pc that was interrupted.
     pub fn pc(self) -> u64 {
-        // SAFETY: the kernel has put a ucontext_t there.
+        // SAFETY: there is a ucontext_t.
         unsafe { load(self.0 + Self::PC) }
     }
 

@@ -1,21 +1,28 @@
 //! The thread's rows: what functions have been called, and how long that took.
 
+use crate::entries::Entry;
 use crate::thread::{self, Local};
-use crate::{entries, kernel, permits, sites};
-use abi::thread::{Row, WRITTEN};
+use crate::{kernel, permits, sites};
+use abi::thread::{ROWS, Row, WRITTEN};
 use core::arch::asm;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+
+/// The row of a function ([`Row`]).
+type Counts = [AtomicU64; size_of::<Row>() / 8];
 
 /// Adds to a word of the thread, in one instruction, because a handler may add to it too.
 #[inline(always)]
-fn add(address: u64, value: u64) {
-    // SAFETY: a word of the thread's own rows.
-    unsafe { asm!("add qword ptr [{}], {}", in(reg) address, in(reg) value, options(nostack)) };
+fn add(word: &AtomicU64, value: u64) {
+    // SAFETY: an atomic word, which no other thread writes.
+    unsafe { asm!("add qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) value, options(nostack)) };
 }
 
-fn row(local: &Local, number: u32) -> u64 {
+#[inline(always)]
+fn row(local: &Local, number: u32) -> Option<&'static Counts> {
     let counts = local.counts.load(Relaxed);
-    if counts == 0 { 0 } else { counts + u64::from(number) * size_of::<Row>() as u64 }
+    // SAFETY: the thread's rows are so many, and never unmapped.
+    (counts != 0 && number < ROWS).then(|| unsafe { &*(counts as *const Counts).add(number as usize) })
 }
 
 /// A call of a function that is counted begins.
@@ -27,24 +34,20 @@ pub fn count(local: &Local, number: u32) {
         kernel::set_mask(mask);
     }
     match row(local, number) {
-        0 => {
-            thread::miss();
-        }
-        row => add(row, 1),
+        None => thread::miss(),
+        Some([calls, ..]) => add(calls, 1),
     }
 }
 
 /// A call has ended. `patch::stub` says what is done with its time.
 #[inline(always)]
-pub fn add_time(local: &Local, number: u32, entry: u64, ticks: u64) {
-    let own = row(local, number);
-    if own == 0 {
-        return;
-    }
-    add(own + 8, ticks);
-    add(own + 16, ticks);
-    let below = entries::word_below(entry);
-    if below & WRITTEN != 0 && sites::get(below & !WRITTEN).is_some() {
-        add(row(local, below & !WRITTEN) + 16, ticks.wrapping_neg());
+pub fn add_time(local: &Local, number: u32, entry: Entry, ticks: u64) {
+    let Some([_, total, own, _]) = row(local, number) else { return };
+    add(total, ticks);
+    add(own, ticks);
+    let below = entry.word_below();
+    let counted = below & WRITTEN != 0 && sites::get(below & !WRITTEN).is_some();
+    if let Some([_, _, own, _]) = row(local, below & !WRITTEN).filter(|_| counted) {
+        add(own, ticks.wrapping_neg());
     }
 }

@@ -1,9 +1,9 @@
 //! Entries of shadow stacks: what is in them, and what becomes of the records that are written late.
 
 use crate::memory::{load, store};
-use crate::sites;
 use crate::slots::{ENTRY, NO_CALL};
 use crate::thread::Local;
+use crate::{kernel, sites};
 use abi::thread::{BARRIER, WRITTEN};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -21,35 +21,109 @@ pub fn seen(flags: u32) -> (u32, u32) {
     (flags & 0xff, (flags & !STATE) >> 8)
 }
 
-/// The fields of an entry.
-pub fn slot(at: u64) -> u64 {
-    // SAFETY: callers pass entries between the sentinel and top.
-    unsafe { load(at) }
-}
+/// An entry of a thread's shadow stack, or its sentinel: in memory that stays the thread's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Entry(u64);
 
-pub fn address(at: u64) -> u64 {
-    // SAFETY: as in `slot`.
-    unsafe { load(at + 8) }
-}
+impl Entry {
+    /// The one at an address. The agent is wrong where that is not in the thread's shadow stack.
+    pub fn at(local: &Local, at: u64) -> Entry {
+        let sentinel = local.base.load(Relaxed).wrapping_sub(ENTRY);
+        // Stubs push up to the end of what is mapped, which the thread may not have noted yet.
+        if at < sentinel || at >= local.limit.load(Relaxed).max(local.top.load(Relaxed)) {
+            kernel::abort()
+        }
+        Entry(at)
+    }
 
-/// The call of an entry has ended.
-pub fn forget(entry: u64) {
-    // SAFETY: an entry between the sentinel and top.
-    unsafe { store(entry + 24, NO_CALL) };
-}
+    /// The topmost one, or the sentinel.
+    ///
+    /// # Safety
+    /// The thread has a shadow stack.
+    #[inline(always)]
+    pub unsafe fn top(local: &Local) -> Entry {
+        Entry(local.top.load(Relaxed) - ENTRY)
+    }
 
-/// The time, and function and flags, of an entry.
-#[inline(always)]
-pub fn time_and_word(entry: u64) -> (u64, u64) {
-    // SAFETY: callers pass entries between the sentinel and top.
-    unsafe { (load(entry + 16), load(entry + 24)) }
-}
+    /// Its address.
+    #[inline(always)]
+    pub fn start(self) -> u64 {
+        self.0
+    }
 
-/// The word of the entry below one: its function, and [`WRITTEN`]; 0 of the sentinel.
-#[inline(always)]
-pub fn word_below(entry: u64) -> u32 {
-    // SAFETY: below an entry is another, or the sentinel.
-    unsafe { load(entry - ENTRY + 24) as u32 }
+    #[inline(always)]
+    fn word_at(self, offset: u64) -> u64 {
+        // SAFETY: within the entry.
+        unsafe { load(self.0 + offset) }
+    }
+
+    /// The place of the return address.
+    #[inline(always)]
+    pub fn place(self) -> u64 {
+        self.word_at(0)
+    }
+
+    /// The return address.
+    #[inline(always)]
+    pub fn address(self) -> u64 {
+        self.word_at(8)
+    }
+
+    /// The time.
+    #[inline(always)]
+    pub fn time(self) -> u64 {
+        self.word_at(16)
+    }
+
+    /// Function and flags.
+    #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.word_at(24)
+    }
+
+    /// Sets function and flags.
+    #[inline(always)]
+    pub fn set_word(self, word: u64) {
+        // SAFETY: within the entry, which is the thread's.
+        unsafe { store(self.0 + 24, word) };
+    }
+
+    /// Its call has ended.
+    pub fn forget(self) {
+        self.set_word(NO_CALL);
+    }
+
+    /// Sets all of it: place, address, time, function and flags.
+    pub fn set(self, words: [u64; 4]) {
+        for (n, word) in words.into_iter().enumerate() {
+            // SAFETY: within the entry, which is the thread's.
+            unsafe { store(self.0 + 8 * n as u64, word) };
+        }
+    }
+
+    /// All of it.
+    pub fn all(self) -> [u64; 4] {
+        [self.place(), self.address(), self.time(), self.word()]
+    }
+
+    /// The place of the entry below it, or of the sentinel. Below that lies memory of the thread's, too.
+    #[inline(always)]
+    pub fn place_below(self) -> u64 {
+        // SAFETY: see above.
+        unsafe { load(self.0 - ENTRY) }
+    }
+
+    /// The function of the entry below it, and [`WRITTEN`]; 0 of the sentinel.
+    #[inline(always)]
+    pub fn word_below(self) -> u32 {
+        // SAFETY: as in `place_below`.
+        unsafe { load(self.0 - ENTRY + 24) as u32 }
+    }
+
+    /// What is left when it goes: a barrier takes the two below it along.
+    pub fn rest(self) -> u64 {
+        if self.address() == BARRIER { self.0 - 2 * ENTRY } else { self.0 }
+    }
 }
 
 /// The number, in records, of the function of an entry that has not been written; none: it has been, or is not to be.
@@ -76,34 +150,31 @@ fn is_written_late(word: u64) -> bool {
 }
 
 /// Passes the calls that have not been written, up to that of an entry, lowest first, with their times and functions.
-pub fn write_entries(local: &Local, last: u64, mut write: impl FnMut(u64, u32)) {
-    let (base, top) = (local.base.load(Relaxed), last + ENTRY);
+pub fn write_entries(local: &Local, last: Entry, mut write: impl FnMut(u64, u32)) {
+    let (base, top) = (local.base.load(Relaxed), last.start() + ENTRY);
     // Timed entries are written from the bottom up, so those that are not are at the top, with barriers and those of other stubs.
     let mut at = top;
     while at > base {
-        // SAFETY: an entry between the sentinel and top.
-        let word = unsafe { load(at - ENTRY + 24) };
-        if address(at - ENTRY) == BARRIER {
+        let entry = Entry::at(local, at - ENTRY);
+        if entry.address() == BARRIER {
             at = (at - 3 * ENTRY).max(base);
-        } else if is_written_late(word) {
+        } else if is_written_late(entry.word()) {
             break;
         } else {
             at -= ENTRY;
         }
     }
     while at < top {
-        let barrier = at + 2 * ENTRY < top && address(at + 2 * ENTRY) == BARRIER;
+        let barrier = at + 2 * ENTRY < top && Entry::at(local, at + 2 * ENTRY).address() == BARRIER;
         if barrier {
             at += 3 * ENTRY;
             continue;
         }
-        // SAFETY: an entry between the sentinel and top.
-        let (tsc, function) = unsafe { (load(at + 16), load(at + 24)) };
-        if let Some(number) = pending(function) {
-            // SAFETY: the entry is the thread's.
-            unsafe { store(at + 24, written(function)) };
+        let entry = Entry::at(local, at);
+        if let Some(number) = pending(entry.word()) {
+            entry.set_word(written(entry.word()));
             if number != 0 {
-                write(tsc, number);
+                write(entry.time(), number);
             }
         }
         at += ENTRY;

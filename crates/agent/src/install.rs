@@ -10,11 +10,11 @@ use crate::context::Context;
 use crate::kernel::{self, KernelAction};
 use crate::plan::{Plan, map_area, table};
 use crate::text::{read_text, write_text};
-use crate::{areas, originals, own, record, shared, sites, tables};
+use crate::{areas, child, originals, own, record, shared, sites, tables};
 use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::Ordering::{Release, SeqCst};
 
 const INT3: u8 = 0xcc;
 const JMP: u8 = 0xe9;
@@ -199,11 +199,13 @@ impl<'a> Patcher<'a> {
     }
 
     fn read(&self, address: u64, len: usize) -> Option<[u8; PATCH]> {
-        read_text(self.memory, address, len)
+        // SAFETY: the plan's patches lie in modules, which stay: it is carried out in the loader, in constructors, or while threads are stopped.
+        unsafe { read_text(self.memory, address, len) }
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        write_text(self.memory, address, bytes)
+        // SAFETY: as in `read`; the bytes are those of a patch, of which no thread sees a half.
+        unsafe { write_text(self.memory, address, bytes) }
     }
 
     fn count(&mut self, made: bool) {
@@ -313,7 +315,11 @@ impl<'a> Patcher<'a> {
         kernel::membarrier(SYNC);
         // SAFETY: as it was.
         unsafe { kernel::set_action(SIGTRAP, &before) };
-        LIVE.store(0, Release);
+        LIVE.store(0, SeqCst);
+        // One may have seen the plan, and be preempted since. No test can have it stand between two of the handler's instructions.
+        while TRAPPED.load(SeqCst) & COUNT != 0 && TRAPPED.load(SeqCst) >> 32 == u64::from(child::owner()) {
+            kernel::sleep(20_000);
+        }
     }
 }
 
@@ -346,6 +352,9 @@ pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
 
 /// The plan that is being carried out while other threads run.
 static LIVE: AtomicU64 = AtomicU64::new(0);
+/// How many threads are in [`trap`], and above that the process: a child of fork has none of its parent's.
+static TRAPPED: AtomicU64 = AtomicU64::new(0);
+const COUNT: u64 = u32::MAX as u64;
 
 const SA_SIGINFO: u64 = 4;
 const SA_RESTORER: u64 = 0x0400_0000;
@@ -368,17 +377,25 @@ unsafe extern "C" {
 
 /// A thread has come to a function of which only the first byte is patched: it goes where the patch will lead.
 extern "C" fn trap(_: i32, _: u64, context: u64) {
-    let pc = Context(context).pc();
-    let live = LIVE.load(Acquire);
+    let own = u64::from(child::owner()) << 32;
+    let enters = |n: u64| Some(if n & !COUNT == own { n + 1 } else { own + 1 });
+    let _ = TRAPPED.fetch_update(SeqCst, SeqCst, enters);
+    // SAFETY: the kernel's own.
+    go_on(unsafe { Context::at(context) }, LIVE.load(SeqCst));
+    TRAPPED.fetch_sub(1, SeqCst);
+}
+
+fn go_on(context: Context, live: u64) {
+    let pc = context.pc();
     if live == 0 {
         // The patch is complete by now: it is executed again.
-        return Context(context).set_pc(pc - 1);
+        return context.set_pc(pc - 1);
     }
-    // SAFETY: the plan lives until LIVE is 0 and all processors have been synchronised.
+    // SAFETY: the plan, whose type has a shorter lifetime here, lives until this thread has left.
     let plan = unsafe { &*(live as *const Plan<'_>) };
     let Some(patch) = plan.patches.iter().find(|p| p.address == pc - 1) else { return };
     if patch.new[0] == JMP {
         let distance = i32::from_le_bytes([patch.new[1], patch.new[2], patch.new[3], patch.new[4]]);
-        Context(context).set_pc((patch.address + 5).wrapping_add_signed(i64::from(distance)));
+        context.set_pc((patch.address + 5).wrapping_add_signed(i64::from(distance)));
     }
 }

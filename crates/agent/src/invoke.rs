@@ -46,7 +46,8 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         _ => Err(kernel::EPROTO),
     };
     if invocation.flags & FREE != 0 && session::state() == 0 && !slots::owe() && sites::release() {
-        free();
+        // SAFETY: the collector has found no thread in the agent or in a stub, and none will return to one.
+        unsafe { free() };
     }
     answer(invocation);
     result.map_or_else(u64::from, |()| 0)
@@ -70,7 +71,8 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         _ => drop(end(invocation.flags & FREE != 0)),
     }
     if invocation.flags & FREE != 0 && !slots::owe() && !plans::any() && sites::release() {
-        free();
+        // SAFETY: as in `invoke`.
+        unsafe { free() };
     }
     // Where plans have stayed, a thread may still be where they have led it.
     let whole = !plans::any();
@@ -118,9 +120,16 @@ fn end(free: bool) -> u64 {
 }
 
 /// Gives memory back that no thread needs.
-fn free() {
-    areas::free();
-    shared::free();
+///
+/// # Safety
+/// No thread is in the agent or in a stub, or will return to one.
+unsafe fn free() {
+    // SAFETY: so says the caller.
+    unsafe {
+        areas::free();
+        shared::free();
+        own::free();
+    }
 }
 
 const _: () = assert!(size_of::<Invocation>().is_multiple_of(8));

@@ -67,9 +67,9 @@ pub const PROT_WRITE: usize = 2;
 pub const PROT_EXEC: usize = 4;
 pub const MAP_SHARED: usize = 1;
 pub const MAP_PRIVATE: usize = 2;
-pub const MAP_FIXED: usize = 0x10;
+const MAP_FIXED: usize = 0x10;
 pub const MAP_ANONYMOUS: usize = 0x20;
-pub const MAP_NORESERVE: usize = 0x4000;
+const MAP_NORESERVE: usize = 0x4000;
 pub const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
 const MADV_WIPEONFORK: usize = 18;
 const MADV_DONTNEED: usize = 4;
@@ -164,11 +164,21 @@ pub fn abort() -> ! {
 /// it was told of before.
 static NEXT: AtomicU64 = AtomicU64::new(0x1100_0000_0000);
 
-/// Maps memory; `at` 0: anywhere. A negative number is an error.
+/// Maps memory; `at` 0: anywhere. Nothing that exists is replaced. A negative number is an error.
 pub fn map(at: u64, len: u64, protection: usize, flags: usize, fd: i32) -> isize {
     let at = if at == 0 { space(len) } else { at };
-    // SAFETY: without MAP_FIXED nothing that exists is replaced, and callers do not pass it for memory that is not theirs.
-    unsafe { call(MMAP, [at as usize, len as usize, protection, flags, fd as usize, 0]) }
+    // SAFETY: without MAP_FIXED nothing that exists is replaced.
+    unsafe { call(MMAP, [at as usize, len as usize, protection, flags & !MAP_FIXED, fd as usize, 0]) }
+}
+
+/// Maps new anonymous memory in place of what is there. A negative number is an error.
+///
+/// # Safety
+/// What is there is the agent's, and nobody needs it.
+pub unsafe fn map_over(at: u64, len: u64, protection: usize) -> isize {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    // SAFETY: so says the caller.
+    unsafe { call(MMAP, [at as usize, len as usize, protection, flags, usize::MAX, 0]) }
 }
 
 /// New anonymous memory, without a claim on swap, or None.

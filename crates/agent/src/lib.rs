@@ -46,6 +46,7 @@ mod op;
 mod originals;
 mod own;
 mod permits;
+mod plain;
 mod plan;
 mod plans;
 mod record;

@@ -28,10 +28,10 @@ pub fn recording() -> bool {
 pub fn put(local: &Local, time: u64, op: Op, address: u64, rest: &[u64], more: &[u64]) -> bool {
     let mut at = local.cur.load(Relaxed);
     let (begun, high) = (at, (time >> 32) as u32);
-    if at == 0 {
+    let len = HEAD + 8 * (rest.len() + more.len()) as u64;
+    if at == 0 || at + MARKER + len > local.end.load(Relaxed) {
         return false;
     }
-    let len = HEAD + 8 * (rest.len() + more.len()) as u64;
     // The collector has had this memory last: it comes from another processor's cache.
     // SAFETY: a hint; the address may be anything.
     unsafe { core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_ET0 }>((at + AHEAD) as *const i8) };

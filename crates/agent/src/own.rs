@@ -1,57 +1,67 @@
 //! What the agent knows of itself and its process: the collector's socket, its own file, `/proc/self/stat`.
 
 use crate::kernel;
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::{Acquire, Release};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// The longest name of a socket.
 const NAME: usize = 104;
 /// The longest path of the agent's file.
 pub const PATH: usize = 4096;
 
-/// Text that is written by the constructor, and in an injected agent at the beginning of each session.
-struct Text<const N: usize> {
-    bytes: core::cell::UnsafeCell<[u8; N]>,
-    len: AtomicUsize,
-}
+/// Texts that are set by the constructor, and in an injected agent at the beginning of each session. They are in memory of their own, which
+/// is never written again: a thread may be stopped while it uses one.
+struct Text(AtomicU64);
 
-// SAFETY: `bytes` is written while `len` is 0: by the constructor, or while all other threads are stopped.
-unsafe impl<const N: usize> Sync for Text<N> {}
+/// Bytes of a text's memory: its length, its bytes, NUL.
+const ROOM: u64 = 8192;
 
-impl<const N: usize> Text<N> {
-    const fn new() -> Text<N> {
-        Text { bytes: core::cell::UnsafeCell::new([0; N]), len: AtomicUsize::new(0) }
-    }
+/// Texts that were replaced.
+static LEFT: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
-    fn set(&self, text: &[u8]) -> bool {
+impl Text {
+    /// Replaces the text, if that is another one. One thread only.
+    fn set(&self, text: &[u8], most: usize) -> bool {
+        if text == self.get() && self.0.load(Relaxed) != 0 {
+            return true;
+        }
         // One byte stays for NUL.
-        if text.len() >= N || self.len.load(Acquire) != 0 {
-            return false;
-        }
-        // SAFETY: nobody reads the bytes while `len` is 0, and only the constructor writes them.
+        let Some(at) = (text.len() < most).then(|| kernel::reserve(ROOM)).flatten() else { return false };
+        // SAFETY: the memory is new, zeros, and large enough.
         unsafe {
-            let bytes: *mut u8 = self.bytes.get().cast();
-            core::ptr::copy_nonoverlapping(text.as_ptr(), bytes, text.len());
-            bytes.add(text.len()).write(0);
+            (at as *mut usize).write(text.len());
+            core::ptr::copy_nonoverlapping(text.as_ptr(), (at + 8) as *mut u8, text.len());
         }
-        self.len.store(text.len(), Release);
+        let before = self.0.swap(at, AcqRel);
+        if let Some(place) = LEFT.iter().find(|l| l.load(Relaxed) == 0) {
+            place.store(before, Relaxed);
+        }
         true
     }
 
-    /// Replaces the text, if there is one. All other threads are stopped.
-    fn replace(&self, text: &[u8]) -> bool {
-        self.len.store(0, Release);
-        text.is_empty() || self.set(text)
-    }
-
-    fn get(&self) -> &[u8] {
-        // SAFETY: so many bytes have been written, for good.
-        unsafe { core::slice::from_raw_parts(self.bytes.get().cast(), self.len.load(Acquire)) }
+    fn get(&self) -> &'static [u8] {
+        let at = self.0.load(Acquire);
+        if at == 0 {
+            return &[];
+        }
+        // SAFETY: so many bytes have been written, for good: `free` is for times when nobody uses any.
+        unsafe { core::slice::from_raw_parts((at + 8) as *const u8, (at as *const usize).read()) }
     }
 }
 
-static SOCKET: Text<NAME> = Text::new();
-static AGENT: Text<PATH> = Text::new();
+/// Unmaps texts that were replaced.
+///
+/// # Safety
+/// No thread is in the agent.
+pub unsafe fn free() {
+    for at in LEFT.iter().map(|l| l.swap(0, Relaxed)).filter(|at| *at != 0) {
+        // SAFETY: so says the caller.
+        unsafe { kernel::unmap(at, ROOM) };
+    }
+}
+
+static SOCKET: Text = Text(AtomicU64::new(0));
+static AGENT: Text = Text(AtomicU64::new(0));
 
 /// The collector's socket, as [`abi::SOCKET`] has it.
 pub fn socket_name() -> &'static [u8] {
@@ -65,12 +75,12 @@ pub fn agent_path() -> &'static [u8] {
 
 /// Notes the socket and the agent's file from the environment, in the constructor.
 pub fn take(socket: &[u8], path: &[u8]) -> bool {
-    SOCKET.set(socket) && AGENT.set(path)
+    SOCKET.set(socket, NAME) && AGENT.set(path, PATH)
 }
 
 /// Notes the socket and the agent's file of a session. All other threads are stopped.
 pub fn name(socket: &[u8], path: &[u8]) -> bool {
-    AGENT.replace(path) && SOCKET.replace(socket)
+    AGENT.set(path, PATH) && SOCKET.set(socket, NAME)
 }
 
 /// How many threads the process has.

@@ -1,9 +1,9 @@
 //! A plan of the collector: its tables, and the areas that it maps.
 
+use crate::plain::{self, Plain};
 use crate::{areas, kernel, slots};
 use abi::plan::{self, Area, Header, Original, Patch};
 use abi::stub::Variant;
-use core::mem::size_of;
 
 /// The most patches of a plan.
 const PATCHES: u32 = 1 << 24;
@@ -44,16 +44,9 @@ impl Plan<'_> {
     }
 }
 
-/// A table of a plan: any bytes are valid entries.
-pub fn table<T>(bytes: &[u8], at: u64, count: u32) -> Option<&[T]> {
-    let len = u64::from(count).checked_mul(size_of::<T>() as u64)?;
-    let end = at.checked_add(len)?;
-    let part = bytes.get(at as usize..usize::try_from(end).ok()?)?;
-    // SAFETY: the bytes are there, and aligned; the tables' entries are numbers.
-    part.as_ptr()
-        .cast::<T>()
-        .is_aligned()
-        .then(|| unsafe { core::slice::from_raw_parts(part.as_ptr().cast(), count as usize) })
+/// A table of a plan.
+pub fn table<T: Plain>(bytes: &[u8], at: u64, count: u32) -> Option<&[T]> {
+    plain::slice(bytes.get(usize::try_from(at).ok()?..)?, count as usize)
 }
 
 /// Maps an area, if it is not there already.
@@ -89,7 +82,9 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
     rest.fill(INT3);
     // SAFETY: nobody uses it yet.
     let protected = unsafe { kernel::protect(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) } == 0;
-    if !(protected || map_code(area, content)) || !areas::add(area) {
+    // SAFETY: it has just been mapped.
+    let added = (protected || map_code(area, content)) && unsafe { areas::add(area) };
+    if !added {
         // SAFETY: nobody uses it.
         unsafe { kernel::unmap(area.address, area.len) };
         return false;
@@ -99,9 +94,8 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
 
 /// Maps an area as code in place of the memory that may not become code (PR_SET_MDWE, a filter), and writes it through `/proc/self/mem`.
 fn map_code(area: &Area, content: &[u8]) -> bool {
-    // What is replaced is the agent's own, and nobody uses it yet.
-    let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED;
-    let at = kernel::map(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC, flags, -1);
+    // SAFETY: what is replaced is the agent's own, and nobody uses it yet.
+    let at = unsafe { kernel::map_over(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) };
     if at as u64 != area.address {
         return false;
     }

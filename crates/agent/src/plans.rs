@@ -45,9 +45,12 @@ pub fn are_kept() -> bool {
 
 /// Keeps a plan that is mapped for good. False: plans are not kept, it patches nothing, one with the same patches is kept (a module has come
 /// to the same place again), or there are too many.
-pub fn keep(at: u64, len: u64) -> bool {
+///
+/// # Safety
+/// So much is mapped there, read only.
+pub unsafe fn keep(at: u64, len: u64) -> bool {
     let used = USED.load(Relaxed);
-    // SAFETY: so much is mapped there.
+    // SAFETY: so says the caller, of this one as of those that are kept.
     let of = |at, len| Plan::new(unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) });
     let kept = |[at, len]: &Entry| of(at.load(Relaxed), len.load(Relaxed));
     let Some(plan) = of(at, len).filter(|p| !p.patches.is_empty()) else { return false };

@@ -1,6 +1,7 @@
 //! The tracer `graph`: a recording. Where it is the only tracer of a function, a stub of the recording's plan writes the records; in lists of
 //! tracers, the code below does.
 
+use crate::entries::Entry;
 use crate::sites::Site;
 use crate::thread::Local;
 use crate::tracers::{self, Slot, Tracer};
@@ -110,7 +111,7 @@ pub fn enter(local: &Local, site: &Site, slot: &Slot) {
 
 /// A call has ended, of which the recording has seen the beginning. `took`: its ticks, where stubs need them.
 #[inline(always)]
-pub fn exit(local: &Local, entry: u64, site: &Site, slot: &Slot, took: u64) {
+pub fn exit(local: &Local, entry: Entry, site: &Site, slot: &Slot, took: u64) {
     let word = site.record.load(Relaxed) << 1 | 1;
     if !is_late(slot) {
         write(local, word);
@@ -121,20 +122,20 @@ pub fn exit(local: &Local, entry: u64, site: &Site, slot: &Slot, took: u64) {
 
 /// A call that was left ends: its exit is recorded, and what stubs count of it. `entry` is its entry in the shadow stack, which counts for
 /// nothing from then on; all above it have been ended.
-pub fn left(local: &Local, entry: u64) {
-    let (tsc, word) = entries::time_and_word(entry);
+pub fn left(local: &Local, entry: Entry) {
+    let (tsc, word) = (entry.time(), entry.word());
     let (function, flags) = (word as u32, (word >> 32) as u32);
     let number = function & !(WRITTEN | RECORDED);
     if number == 0 {
         return;
     }
     if local.busy.load(Relaxed) != 0 {
-        entries::forget(entry);
+        entry.forget();
         return chunks::drop_records(local, 1);
     }
     let took = || if tsc != 0 && permits::records() { kernel::tsc().wrapping_sub(tsc) } else { 0 };
     if flags == u32::MAX {
-        entries::forget(entry);
+        entry.forget();
         match function & RECORDED {
             0 => counts::add_time(local, number, entry, took()),
             _ => write(local, number << 1 | 1),
@@ -144,7 +145,7 @@ pub fn left(local: &Local, entry: u64) {
         if took() >= least {
             write_late(local, entry, number << 1 | 1);
         }
-        entries::forget(entry);
+        entry.forget();
     } else if let Some(site) = sites::get(number) {
         let (seen, epoch) = entries::seen(flags);
         let took = took();
@@ -155,12 +156,12 @@ pub fn left(local: &Local, entry: u64) {
                 _ => {}
             }
         }
-        entries::forget(entry);
+        entry.forget();
     }
 }
 
 /// Writes what has not been written of the calls up to that of an entry, and the exit of this one.
-pub fn write_late(local: &Local, entry: u64, word: u32) {
+pub fn write_late(local: &Local, entry: Entry, word: u32) {
     let now = kernel::tsc();
     let mask = kernel::block();
     entries::write_entries(local, entry, |tsc, function| chunks::emit(local, tsc, function << 1, mask));

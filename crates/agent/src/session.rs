@@ -24,7 +24,8 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     let len = if permits::grows() { answer.welcome.tables } else { tables::SIZE };
     if let Some(file) = answer.tables.take()
         && let Some(at) = map_first(&file, (tables::SIZE, len), kernel::PROT_READ, kernel::MAP_SHARED)
-        && !tables::begin(at, len)
+        // SAFETY: they have just been mapped, read only, and others write to them as the unwinder expects it.
+        && !unsafe { tables::begin(at, len) }
     {
         // SAFETY: it was refused, so nobody uses it.
         unsafe { kernel::unmap(at, len) };
@@ -39,7 +40,8 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) };
     let installed = install::install(bytes, reason);
     install::use_mappings(bytes);
-    if !plans::keep(at, len) {
+    // SAFETY: as above.
+    if !unsafe { plans::keep(at, len) } {
         // SAFETY: `bytes` is not used any more.
         unsafe { kernel::unmap(at, len) };
     }

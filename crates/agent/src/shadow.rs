@@ -17,7 +17,7 @@
 //!
 //! Whatever moves or removes entries that another thread may need, those of coroutines, has the lock of the thread's memory (`slots`).
 
-use crate::entries::{address, slot};
+use crate::entries::Entry;
 use crate::memory::{load, store};
 use crate::slots::{self, ENTRY, End, GONE, Locked, NO_CALL, Taken};
 use crate::thread::{ABANDONED, Local};
@@ -45,26 +45,20 @@ const SHORT: (u32, u64) = (2_000, 50_000);
 const LONG: u64 = 1_000_000;
 
 /// Whether the frame of an entry far away may be alive.
-fn may_live(at: u64) -> bool {
-    let place = slot(at);
-    if address(at) == GONE {
+fn may_live(entry: Entry) -> bool {
+    if entry.address() == GONE {
         return false;
     }
     if !permits::records() {
         return true;
     }
-    let Some(there) = permits::peek_one(place) else { return false };
-    if address(at) == BARRIER { there == MARK } else { areas::is_return(there) }
-}
-
-/// What is left when an entry goes: a barrier takes the two below it along.
-fn below(at: u64) -> u64 {
-    if address(at) == BARRIER { at - 2 * ENTRY } else { at }
+    let Some(there) = permits::peek_one(entry.place()) else { return false };
+    if entry.address() == BARRIER { there == MARK } else { areas::is_return(there) }
 }
 
 /// Sets the top, and the slot of the entry below it.
 fn set_top(local: &Local, top: u64) {
-    local.top_slot.store(slot(top - ENTRY), Relaxed);
+    local.top_slot.store(Entry::at(local, top - ENTRY).place(), Relaxed);
     compiler_fence(core::sync::atomic::Ordering::SeqCst);
     local.top.store(top, Relaxed);
 }
@@ -81,8 +75,8 @@ fn note(local: &Local) {
     }
 }
 
-fn bury(local: &Local, at: u64) {
-    let (place, address) = (slot(at), address(at));
+fn bury(local: &Local, entry: Entry) {
+    let (place, address) = (entry.place(), entry.address());
     if let Some(slot) = slots::at(local.place.load(Relaxed)).filter(|_| address > GONE) {
         slot.bury(place, address);
     }
@@ -96,13 +90,13 @@ fn remove_gone(local: &Local) {
     let mask = kernel::block();
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let mut first = top;
-    while first > base && address(first - ENTRY) != BARRIER {
+    while first > base && Entry::at(local, first - ENTRY).address() != BARRIER {
         first -= ENTRY;
     }
     let mut to = first;
-    for from in (first..top).step_by(ENTRY as usize).filter(|from| address(*from) != GONE) {
+    for from in (first..top).step_by(ENTRY as usize).filter(|from| Entry::at(local, *from).address() != GONE) {
         if from != to {
-            copy(from, to, ENTRY);
+            Entry::at(local, to).set(Entry::at(local, from).all());
         }
         to += ENTRY;
     }
@@ -118,14 +112,15 @@ fn without_left(local: &Local, place: u64, near: u64) -> Option<u64> {
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let (mut at, mut last) = (left_handler(local, place).unwrap_or(top), None);
     while at > base {
-        let (there, is_barrier) = (slot(at - ENTRY), address(at - ENTRY) == BARRIER);
+        let entry = Entry::at(local, at - ENTRY);
+        let (there, is_barrier) = (entry.place(), entry.address() == BARRIER);
         if there >= place {
             return (at < top).then_some(at);
         }
         if !is_barrier && last.is_some_and(|last| there < last || there - last >= near) {
             break;
         }
-        at = below(at - ENTRY);
+        at = entry.rest();
         last = if is_barrier { last } else { Some(there) };
     }
     (at < top && last.is_none_or(|last| place - last < near)).then_some(at)
@@ -140,8 +135,9 @@ fn left_handler(local: &Local, place: u64) -> Option<u64> {
             return None;
         }
         at -= ENTRY;
-        if address(at) == BARRIER {
-            return (slot(at) < place).then(|| below(at));
+        let entry = Entry::at(local, at);
+        if entry.address() == BARRIER {
+            return (entry.place() < place).then(|| entry.rest());
         }
     }
     None
@@ -152,10 +148,11 @@ fn left_handler(local: &Local, place: u64) -> Option<u64> {
 fn end_calls(local: &Local, top: u64) {
     let mut at = local.top.load(Relaxed);
     while at > top {
-        if address(at - ENTRY) != BARRIER {
-            record::left(local, at - ENTRY);
+        let entry = Entry::at(local, at - ENTRY);
+        if entry.address() != BARRIER {
+            record::left(local, entry);
         }
-        at = below(at - ENTRY);
+        at = entry.rest();
     }
 }
 
@@ -174,9 +171,9 @@ pub fn leave_frame(local: &Local, place: u64) {
         return;
     }
     bring(local, place);
-    while slot(local.top.load(Relaxed) - ENTRY) == place {
+    while Entry::at(local, local.top.load(Relaxed) - ENTRY).place() == place {
         let top = local.top.load(Relaxed);
-        record::left(local, top - ENTRY);
+        record::left(local, Entry::at(local, top - ENTRY));
         set_top(local, top - ENTRY);
     }
     note(local);
@@ -186,8 +183,9 @@ pub fn leave_frame(local: &Local, place: u64) {
 fn bury_all(local: &Local, top: u64) {
     let mut at = local.top.load(Relaxed);
     while at > top {
-        bury(local, at - ENTRY);
-        at = below(at - ENTRY);
+        let entry = Entry::at(local, at - ENTRY);
+        bury(local, entry);
+        at = entry.rest();
     }
     set_top(local, top);
 }
@@ -198,7 +196,7 @@ fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
     let base = local.base.load(Relaxed);
     let tail = areas::is_return(returns);
     let top = local.top.load(Relaxed);
-    if top <= base || slot(top - ENTRY) > place {
+    if top <= base || Entry::at(local, top - ENTRY).place() > place {
         return (top, tail);
     }
     let locked = lock(local);
@@ -209,16 +207,16 @@ fn clear(local: &Local, place: u64, returns: u64) -> (u64, bool) {
         if top <= base {
             return (top, tail);
         }
-        let there = slot(top - ENTRY);
+        let there = Entry::at(local, top - ENTRY).place();
         if there > place || there == place && tail {
             return (top, tail);
         }
         // Where it is the place itself, another return address is there now.
         let left = if there == place { None } else { without_left(local, place, NEAR) };
-        if left.is_none() && there != place && may_live(top - ENTRY) {
+        if left.is_none() && there != place && may_live(Entry::at(local, top - ENTRY)) {
             return (top, tail);
         }
-        let rest = left.unwrap_or(below(top - ENTRY));
+        let rest = left.unwrap_or(Entry::at(local, top - ENTRY).rest());
         end_calls(local, rest);
         let _locked = lock(local);
         if left.is_some() {
@@ -234,9 +232,9 @@ fn compact(local: &Local) {
     let (base, top) = (local.base.load(Relaxed), local.top.load(Relaxed));
     let (mut from, mut to) = (base, base);
     while from < top {
-        if may_live(from) {
+        if may_live(Entry::at(local, from)) {
             if from != to {
-                copy(from, to, ENTRY);
+                Entry::at(local, to).set(Entry::at(local, from).all());
             }
             to += ENTRY;
         }
@@ -245,23 +243,24 @@ fn compact(local: &Local) {
     set_top(local, to);
 }
 
-fn copy(from: u64, to: u64, len: u64) {
-    // SAFETY: both lie in the thread's shadow stack, between the sentinel and the limit.
-    unsafe { core::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
-}
-
 /// An entry for a function whose return address is at `place`, with this word ([`abi::thread::Shadow::function`]), and the time if that
 /// matters. False: it is not to be observed.
-pub fn push(local: &Local, place: u64, word: u32, is_timed: bool) -> bool {
-    // SAFETY: the stub has just been called there.
+///
+/// # Safety
+/// The thread has a shadow stack, and the place has the return address of a call that is under way.
+pub unsafe fn push(local: &Local, place: u64, word: u32, is_timed: bool) -> bool {
+    // SAFETY: so says the caller.
     let mut returns = unsafe { load(place) };
     let was_full = local.top_slot.load(Relaxed) == 0;
     let (mut top, tail) = clear(local, place, returns);
-    if tail && top - local.base.load(Relaxed) > CHAIN * ENTRY && slot(top - CHAIN * ENTRY) == place {
+    if tail && top - local.base.load(Relaxed) > CHAIN * ENTRY && Entry::at(local, top - CHAIN * ENTRY).place() == place
+    {
         top -= ENTRY;
-        returns = address(top);
-        record::left(local, top);
-        pop(local, top);
+        let oldest = Entry::at(local, top);
+        returns = oldest.address();
+        record::left(local, oldest);
+        // SAFETY: the place is that of the call: it has the address of a stub.
+        unsafe { pop(local, oldest) };
     }
     // What was left has ended before.
     let tsc = if is_timed && permits::records() { kernel::tsc() } else { 0 };
@@ -280,30 +279,24 @@ pub fn push(local: &Local, place: u64, word: u32, is_timed: bool) -> bool {
             return false;
         }
     }
-    // SAFETY: below the limit of the thread's own shadow stack.
-    unsafe {
-        store(top, place);
-        store(top + 8, returns);
-        store(top + 16, tsc);
-        // The sign is extended: an entry that is not to be written late is marked in the upper half too.
-        store(top + 24, i64::from(word as i32) as u64);
-    }
+    // The sign is extended: an entry that is not to be written late is marked in the upper half too.
+    Entry::at(local, top).set([place, returns, tsc, i64::from(word as i32) as u64]);
     set_top(local, top + ENTRY);
     note(local);
     true
 }
 
-/// Whether a place is below that of the topmost entry, as it mostly is, and there is room for an entry.
+/// An entry for a place that is below that of the topmost entry, as it mostly is. False: it is not, or there is no room for an entry.
+///
+/// # Safety
+/// As of [`push`].
 #[inline(always)]
-pub fn is_below(local: &Local, place: u64) -> bool {
-    place < local.top_slot.load(Relaxed) && thread::has_room(local)
-}
-
-/// An entry for such a place.
-#[inline(always)]
-pub fn push_below(local: &Local, place: u64, word: u64, tsc: u64) {
+pub unsafe fn push_below(local: &Local, place: u64, word: u64, tsc: u64) -> bool {
+    if place >= local.top_slot.load(Relaxed) || !thread::has_room(local) {
+        return false;
+    }
     let top = local.top.load(Relaxed);
-    // SAFETY: there is room ([`is_below`]); the stub has just been called at `place`.
+    // SAFETY: there is room; the rest says the caller.
     unsafe {
         store(top, place);
         store(top + 8, load(place));
@@ -313,26 +306,23 @@ pub fn push_below(local: &Local, place: u64, word: u64, tsc: u64) {
     local.top_slot.store(place, Relaxed);
     compiler_fence(core::sync::atomic::Ordering::SeqCst);
     local.top.store(top + ENTRY, Relaxed);
+    true
 }
 
 /// The top entry, which is that of a place; it is brought there if need be.
+///
+/// # Safety
+/// A call returns that has an entry: the thread has a shadow stack.
 #[inline(always)]
-pub fn top_of(local: &Local, place: u64) -> u64 {
-    if slot(local.top.load(Relaxed) - ENTRY) != place {
-        bring(local, place);
+pub unsafe fn top_of(local: &Local, place: u64) -> Entry {
+    // SAFETY: so says the caller.
+    let top = unsafe { Entry::top(local) };
+    if top.place() == place {
+        return top;
     }
-    local.top.load(Relaxed) - ENTRY
-}
-
-/// The top entry.
-pub fn top(local: &Local) -> u64 {
-    local.top.load(Relaxed) - ENTRY
-}
-
-/// Sets function and flags of the top entry.
-pub fn set_word(local: &Local, word: u64) {
-    // SAFETY: the top entry, which has just been pushed.
-    unsafe { store(local.top.load(Relaxed) - ENTRY + 24, word) };
+    bring(local, place);
+    // SAFETY: as above.
+    unsafe { Entry::top(local) }
 }
 
 /// How many calls are open below the top one.
@@ -342,11 +332,16 @@ pub fn depth(local: &Local) -> u32 {
 }
 
 /// Removes the top entry, and puts the return address back.
+///
+/// # Safety
+/// It is that of a call which returns now, or ends: its place has the address of its stub.
 #[inline(always)]
-pub fn pop(local: &Local, entry: u64) {
-    // SAFETY: the entry is that of a call which returns now: its slot has the address of its stub.
-    unsafe { store(slot(entry), address(entry)) };
-    set_top(local, entry);
+pub unsafe fn pop(local: &Local, entry: Entry) {
+    // SAFETY: so says the caller.
+    unsafe { store(entry.place(), entry.address()) };
+    local.top_slot.store(entry.place_below(), Relaxed);
+    compiler_fence(core::sync::atomic::Ordering::SeqCst);
+    local.top.store(entry.start(), Relaxed);
 }
 
 /// Puts all return addresses of a thread back, and has its calls not observed from now on. Signals are blocked.
@@ -357,11 +352,12 @@ pub fn abandon(local: &Local) {
     local.busy.store(ABANDONED, Relaxed);
     while at > base {
         at -= ENTRY;
-        if address(at) == BARRIER {
+        let entry = Entry::at(local, at);
+        if entry.address() == BARRIER {
             at -= 2 * ENTRY;
-        } else if may_live(at) {
+        } else if may_live(entry) {
             // SAFETY: the place has a stub's address. Of tail calls, the oldest one's comes last.
-            unsafe { store(slot(at), address(at)) };
+            unsafe { store(entry.place(), entry.address()) };
         }
     }
     local.top_slot.store(0, Relaxed);
@@ -370,7 +366,8 @@ pub fn abandon(local: &Local) {
 
 /// The newest entry of a place, if there is one.
 fn find(local: &Local, place: u64) -> Option<u64> {
-    slots::find(local.base.load(Relaxed), local.top.load(Relaxed), place)
+    // SAFETY: they are the thread's own; without a shadow stack, both are 0.
+    unsafe { slots::find(local.base.load(Relaxed), local.top.load(Relaxed), place) }
 }
 
 /// Brings the entry of a place to the top.
@@ -387,10 +384,10 @@ pub fn bring(local: &Local, place: u64) {
         looks += 1;
         let top = local.top.load(Relaxed);
         let left = without_left(local, place, NEAR).filter(|rest| *rest > found);
-        if left.is_none() && may_live(top - ENTRY) {
+        if left.is_none() && may_live(Entry::at(local, top - ENTRY)) {
             break;
         }
-        let rest = left.unwrap_or(below(top - ENTRY).max(found + ENTRY));
+        let rest = left.unwrap_or(Entry::at(local, top - ENTRY).rest().max(found + ENTRY));
         end_calls(local, rest);
         let _locked = lock(local);
         if left.is_some() {
@@ -405,7 +402,11 @@ pub fn bring(local: &Local, place: u64) {
         // Another stack's. The part of this one that ends with the entry goes to the top.
         let mut first = found;
         let base = local.base.load(Relaxed);
-        while first > base && address(first - ENTRY) != BARRIER && slot(first - ENTRY).wrapping_sub(slot(first)) < GAP {
+        let is_next = |first: u64| {
+            let (above, entry) = (Entry::at(local, first), Entry::at(local, first - ENTRY));
+            entry.address() != BARRIER && entry.place().wrapping_sub(above.place()) < GAP
+        };
+        while first > base && is_next(first) {
             first -= ENTRY;
         }
         // SAFETY: from the sentinel to top all is the thread's; sizes are multiples of 8.
@@ -422,16 +423,7 @@ pub fn bring(local: &Local, place: u64) {
 /// Puts an entry on top.
 fn put(local: &Local, [place, address, tsc, word]: [u64; 4]) {
     let top = local.top.load(Relaxed);
-    if top + ENTRY > local.limit.load(Relaxed) {
-        kernel::abort()
-    }
-    // SAFETY: below the limit.
-    unsafe {
-        store(top, place);
-        store(top + 8, address);
-        store(top + 16, tsc);
-        store(top + 24, word);
-    }
+    Entry::at(local, top).set([place, address, tsc, word]);
     set_top(local, top + ENTRY);
 }
 
@@ -497,12 +489,13 @@ pub fn return_address(local: &Local, place: u64) -> Option<u64> {
     }
     let base = local.base.load(Relaxed);
     if let Some(at) = find(local, place) {
-        return Some(address(slots::chain(base, at, place)));
+        // SAFETY: `at` is one of the thread's entries.
+        return Some(Entry::at(local, unsafe { slots::chain(base, at, place) }).address());
     }
     // An exception that passes another thread's call takes the entry: this thread knows when the call has been left. A handler's entries
     // go when it returns, so what it looks at stays where it is.
     let mut at = local.top.load(Relaxed);
-    while at > base && address(at - ENTRY) != BARRIER {
+    while at > base && Entry::at(local, at - ENTRY).address() != BARRIER {
         at -= ENTRY;
     }
     search(local, place, at == base && slots::all().len() > 1)
@@ -514,12 +507,7 @@ pub fn raise_barrier(local: &Local, place: u64) {
     if top == 0 || !thread::has_room(local) && top + 16 * ENTRY > local.limit.load(Relaxed) {
         return;
     }
-    // SAFETY: below the limit of the thread's shadow stack.
-    unsafe {
-        store(top + 2 * ENTRY, place);
-        store(top + 2 * ENTRY + 8, BARRIER);
-        store(top + 2 * ENTRY + 24, NO_CALL);
-    }
+    Entry::at(local, top + 2 * ENTRY).set([place, BARRIER, 0, NO_CALL]);
     set_top(local, top + 3 * ENTRY);
     note(local);
 }
@@ -533,7 +521,8 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
     let mut at = local.top.load(Relaxed);
     while at > base {
         at -= ENTRY;
-        if slot(at) == place && address(at) == BARRIER {
+        let entry = Entry::at(local, at);
+        if entry.place() == place && entry.address() == BARRIER {
             let top = at - 2 * ENTRY;
             end_calls(local, at + ENTRY);
             if top == before.0 {
@@ -541,7 +530,7 @@ pub fn lower_barrier(local: &Local, place: u64, before: (u64, u64)) {
             }
             return set_top(local, top);
         }
-        at = below(at);
+        at = entry.rest();
     }
     local.top_slot.store(before.1, Relaxed);
     local.top.store(before.0, Relaxed);
@@ -559,11 +548,14 @@ pub fn remove_left_barrier(local: &Local, place: u64) {
             return;
         }
         at -= ENTRY;
-        if address(at) == BARRIER && slot(at) == place {
+        let entry = Entry::at(local, at);
+        if entry.address() == BARRIER && entry.place() == place {
             let _locked = lock(local);
-            copy(at + ENTRY, at - 2 * ENTRY, top - at - ENTRY);
+            for from in (at + ENTRY..top).step_by(ENTRY as usize) {
+                Entry::at(local, from - 3 * ENTRY).set(Entry::at(local, from).all());
+            }
             return set_top(local, top - 3 * ENTRY);
         }
-        at = below(at);
+        at = entry.rest();
     }
 }

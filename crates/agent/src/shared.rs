@@ -96,12 +96,15 @@ pub fn map_all() {
     }
 }
 
-/// Takes over shared memory that the collector has sent, and whose beginning is mapped ([`first`]). False: it is not what it should be.
-pub fn attach(at: u64, len: u64) -> bool {
+/// Takes over shared memory that the collector has sent. False: it is not what it should be.
+///
+/// # Safety
+/// The first bytes of it ([`first`]) are mapped at the address, and stay until [`free`] where it is taken over.
+pub unsafe fn attach(at: u64, len: u64) -> bool {
     if first(len) < HEADERS as u64 {
         return false;
     }
-    // SAFETY: so many bytes are mapped there.
+    // SAFETY: so says the caller.
     let control = unsafe { &*(at as *const Control) };
     let headers = (64 * u64::from(control.chunks)).next_multiple_of(4096);
     let chunks = u64::from(control.chunks) * u64::from(control.chunk_size);
@@ -141,12 +144,15 @@ pub fn exchange() -> Option<(u64, u64)> {
     (shared != 0).then_some((shared, len))
 }
 
-/// Unmaps what [`leave`] has left. No thread is in a stub or in the agent.
-pub fn free() {
+/// Unmaps what [`leave`] has left.
+///
+/// # Safety
+/// No thread is in a stub or in the agent.
+pub unsafe fn free() {
     for [at, len] in &LEFT {
         let shared = at.swap(0, Relaxed);
         if shared != 0 {
-            // SAFETY: nobody writes to it any more.
+            // SAFETY: so says the caller: nobody writes to it any more.
             unsafe { kernel::unmap(shared, len.load(Relaxed)) };
         }
     }

@@ -112,7 +112,9 @@ impl Site {
             return;
         }
         let address = self.patch.load(Relaxed);
-        let Some(stub) = read_text(memory, address, JUMP).and_then(|b| target_of(address, &b)) else { return };
+        // SAFETY: a site's module is there as long as its threads are stopped.
+        let there = unsafe { read_text(memory, address, JUMP) };
+        let Some(stub) = there.and_then(|b| target_of(address, &b)) else { return };
         if let Some(place) = self.offer(stub) {
             self.tracers.fetch_or(graph, Relaxed);
             self.now.store(place + 1, Relaxed);
@@ -161,9 +163,11 @@ impl Site {
             return;
         };
         let address = self.patch.load(Relaxed);
-        match read_text(memory, address, JUMP) {
+        // SAFETY: as in `adopt`.
+        match unsafe { read_text(memory, address, JUMP) } {
             Some(there) if there.first_chunk() == Some(&old) || self.is_broken(there.first_chunk(), &old) => {
-                if write_text(memory, address, &new) {
+                // SAFETY: as above; a jump to a stub, or what was there before it, and all other threads are stopped, none of them in between.
+                if unsafe { write_text(memory, address, &new) } {
                     self.now.store(wanted, Relaxed);
                     reply.patched += 1;
                 } else {

@@ -393,11 +393,14 @@ impl Drop for Locked<'_> {
 }
 
 /// The newest entry of a place, if there is one.
-pub fn find(base: u64, top: u64, place: u64) -> Option<u64> {
+///
+/// # Safety
+/// From `base` to `top` there are entries of a shadow stack.
+pub unsafe fn find(base: u64, top: u64, place: u64) -> Option<u64> {
     let mut at = top;
     while at > base {
         at -= ENTRY;
-        // SAFETY: an entry between the sentinel and top.
+        // SAFETY: so says the caller.
         let (there, address) = unsafe { (load(at), load(at + 8)) };
         if address == BARRIER {
             // The two below a barrier belong to the code that it has interrupted.
@@ -410,9 +413,12 @@ pub fn find(base: u64, top: u64, place: u64) -> Option<u64> {
 }
 
 /// The lowest entry of the chain of tail calls that ends with an entry.
-pub fn chain(base: u64, found: u64, place: u64) -> u64 {
+///
+/// # Safety
+/// From below `base` to `found` there are entries of a shadow stack.
+pub unsafe fn chain(base: u64, found: u64, place: u64) -> u64 {
     let mut at = found;
-    // SAFETY: entries between the sentinel and top.
+    // SAFETY: so says the caller.
     while at > base && unsafe { areas::is_return(load(at + 8)) && load(at - ENTRY) == place } {
         at -= ENTRY;
     }
@@ -432,7 +438,12 @@ pub struct Taken {
 pub fn take(tid: u32, own: u32, place: u64, (how, sure): (End, bool), remove: bool, taken: &mut Taken) -> bool {
     let others = all().iter().enumerate().filter(|(i, s)| *i as u32 + 1 != own && s.memory.load(Acquire) != 0);
     for (_, slot) in others {
-        let found = || slot.range(how).and_then(|(base, top)| Some((base, find(base, top, place)?)));
+        let found = || {
+            slot.range(how).and_then(|(base, top)| {
+                // SAFETY: within the slot's memory, which is never unmapped.
+                Some((base, unsafe { find(base, top, place) }?))
+            })
+        };
         // Another thread has that stack now.
         if slot.is_own(place) && slot.has_ended() {
             continue;
@@ -447,7 +458,8 @@ pub fn take(tid: u32, own: u32, place: u64, (how, sure): (End, bool), remove: bo
         // Only a handler's own thread could have it already.
         let Some(_locked) = slot.lock(tid) else { continue };
         let Some((base, newest)) = found() else { continue };
-        let oldest = chain(base, newest, place).max(newest.saturating_sub((CHAIN as u64 - 1) * ENTRY));
+        // SAFETY: as in `found`.
+        let oldest = unsafe { chain(base, newest, place) }.max(newest.saturating_sub((CHAIN as u64 - 1) * ENTRY));
         taken.len = 0;
         for (to, at) in taken.entries.iter_mut().zip((oldest..=newest).step_by(ENTRY as usize)) {
             // SAFETY: an entry that nobody else touches: its owner is not in that call, and has not the lock.

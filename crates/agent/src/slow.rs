@@ -4,9 +4,10 @@
 //! compiled for the base of x86_64 leaves alone. Then the Rust part gets the frame of the stub.
 
 use crate::child::State;
+use crate::entries::Entry;
 use crate::kernel;
 use crate::thread::{self, IN_TRACER, Local, local};
-use crate::{child, chunks, entries, permits, record, shadow, shared};
+use crate::{child, chunks, permits, record, shadow, shared};
 use abi::shared::Control;
 use core::arch::global_asm;
 use core::mem::offset_of;
@@ -186,7 +187,9 @@ extern "C" fn high(_: &Frame, _: u32) -> u8 {
 /// [`Slow::Enter`].
 extern "C" fn enter(frame: &Frame, word: u32) -> u8 {
     let local = local();
-    if has_stack(local) && local.busy.load(Relaxed) == 0 && shadow::push(local, frame.slot(), word, true) {
+    // SAFETY: the stub has just been called, and the thread has a shadow stack.
+    let push = || unsafe { shadow::push(local, frame.slot(), word, true) };
+    if has_stack(local) && local.busy.load(Relaxed) == 0 && push() {
         return CLEAR;
     }
     // Its entry and its exit. What tracers call is not traced.
@@ -219,9 +222,9 @@ extern "C" fn exit(frame: &Frame, _: u32) -> u8 {
 /// [`Slow::Late`]: the call at the top took long enough.
 extern "C" fn late(_: &Frame, _: u32) -> u8 {
     let local = local();
-    let entry = shadow::top(local);
-    let (_, word) = entries::time_and_word(entry);
-    record::write_late(local, entry, (word as u32) << 1 | 1);
+    // SAFETY: the stub has an entry for the call.
+    let entry = unsafe { Entry::top(local) };
+    record::write_late(local, entry, (entry.word() as u32) << 1 | 1);
     CLEAR
 }
 

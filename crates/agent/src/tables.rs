@@ -26,7 +26,10 @@ static LEFT: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 pub const SIZE: u64 = unwind::shared::SIZE as u64;
 
 /// Uses unwind tables, of which `len` bytes are mapped, until [`leave`]. False: they are not of this version.
-pub fn begin(at: u64, len: u64) -> bool {
+///
+/// # Safety
+/// They are mapped there, and nobody unmaps them before that.
+pub unsafe fn begin(at: u64, len: u64) -> bool {
     if len < ROWS_AT as u64 || len > SIZE {
         return false;
     }

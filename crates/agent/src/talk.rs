@@ -1,6 +1,7 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
+use crate::plain::{self, bytes};
 use crate::{originals, own, shared, thread};
 use abi::message::{HOOKS, Hello, Installed, MAGIC, Reason, SLOWS, Untraced, Verdict, Welcome};
 use core::mem::size_of;
@@ -92,12 +93,6 @@ impl Drop for Descriptor {
     }
 }
 
-/// Bytes of a message.
-pub fn bytes<T>(message: &T) -> &[u8] {
-    // SAFETY: messages have no padding (their fields are of 4 and 8 bytes, in the right order).
-    unsafe { core::slice::from_raw_parts(core::ptr::from_ref(message).cast(), size_of::<T>()) }
-}
-
 /// What the collector has answered.
 pub struct Answer {
     socket: Descriptor,
@@ -146,7 +141,8 @@ impl Answer {
         let first = shared::first(len);
         let protection = kernel::PROT_READ | kernel::PROT_WRITE;
         let at = map_first(&file, (len, first), protection, kernel::MAP_SHARED).ok_or(kernel::ENOMEM)?;
-        if !shared::attach(at, len) {
+        // SAFETY: it has just been mapped.
+        if !unsafe { shared::attach(at, len) } {
             // SAFETY: it was refused, so nobody uses it.
             unsafe { kernel::unmap(at, len) };
             return Err(kernel::EPROTO);
@@ -233,8 +229,7 @@ pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
 fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 3])> {
     let mut welcome = [0u8; size_of::<Welcome>()];
     let descriptors = receive_all(socket, &mut welcome)?;
-    // SAFETY: any bytes are a Welcome.
-    let welcome: Welcome = unsafe { welcome.as_ptr().cast::<Welcome>().read_unaligned() };
+    let welcome: Welcome = plain::read(&welcome)?;
     (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
 }
 

@@ -180,9 +180,9 @@ pub fn enter(local: &Local) -> bool {
         return false;
     };
     if inherited.is_some() {
-        let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_NORESERVE | kernel::MAP_FIXED;
-        // Buried entries of the thread before would be found again: its stack may lie where this one's does.
-        kernel::map(memory + FRAMES, BURIED, kernel::PROT_READ | kernel::PROT_WRITE, flags, -1);
+        // SAFETY: the memory is this thread's now. Buried entries of the thread before would be found again: its stack may lie where this one's
+        // does.
+        unsafe { kernel::map_over(memory + FRAMES, BURIED, kernel::PROT_READ | kernel::PROT_WRITE) };
     }
     let sentinel = memory + FRAMES + BURIED;
     // SAFETY: the memory is this thread's alone.

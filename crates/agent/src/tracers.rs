@@ -341,8 +341,11 @@ impl Tracer {
 }
 
 /// Notes that a tracer reports a failure, or has panicked.
-pub fn report(own: *const Own, panicked: bool) {
-    // SAFETY: a tracer passes what it has registered.
+///
+/// # Safety
+/// As of [`register`].
+pub unsafe fn report(own: *const Own, panicked: bool) {
+    // SAFETY: so says the caller.
     if let Some((enter, exit)) = unsafe { own.as_ref() }.map(|o| (o.enter, o.exit)) {
         let same = |t: &&Tracer| t.enter.load(Relaxed) == enter && t.exit.load(Relaxed) == exit;
         known().iter().filter(same).for_each(|t| {

@@ -126,12 +126,15 @@ pub fn is_alone(local: &Local) -> bool {
 }
 
 /// The thread's memory; None: there is none to be had.
+///
+/// # Safety
+/// The thread has no other reference to it at the same time. A handler that interrupts it uses another part of it (`super::stacks::of`).
 #[inline(always)]
-pub fn memory(local: &Local) -> Option<&'static mut Memory> {
+pub unsafe fn memory(local: &Local) -> Option<&'static mut Memory> {
     if local.heap.load(Relaxed) == 0 && !begin(local) {
         return None;
     }
-    // SAFETY: it is the thread's alone; a handler that interrupts a busy thread uses another part of it (`super::stacks::of`).
+    // SAFETY: it is the thread's alone; the rest says the caller.
     Some(unsafe { &mut *(local.heap.load(Relaxed) as *mut Memory) })
 }
 

@@ -73,7 +73,8 @@ fn takes(local: &Local, address: u64, size: u64) -> bool {
     if rate == 0 {
         return true;
     }
-    memory::memory(local).is_some_and(|m| m.countdown.takes(rate, size)) && keeps(local, address)
+    // SAFETY: no other reference is in use here.
+    unsafe { memory::memory(local) }.is_some_and(|m| m.countdown.takes(rate, size)) && keeps(local, address)
 }
 
 /// Notes a block that is to be recorded, or counts it as lost.

@@ -44,7 +44,8 @@ fn has_room(local: &Local, bytes: u64) -> bool {
 /// Writes a record without a stack, or counts it.
 fn write(local: &Local, time: u64, op: Op, address: u64, rest: &[u64]) {
     busy(local, || {
-        if memory(local).is_some() && has_room(local, HEAD + 8 * rest.len() as u64) {
+        // SAFETY: it is only made.
+        if unsafe { memory(local) }.is_some() && has_room(local, HEAD + 8 * rest.len() as u64) {
             put(local, time, op, address, rest, &[]);
         } else {
             chunks::drop_records(local, 1);
@@ -62,7 +63,8 @@ pub fn freed(local: &Local, time: u64, block: u64) {
 #[inline(always)]
 pub fn allocated(local: &Local, op: Op, time: u64, address: u64, size: u64, frame: &Frame) {
     busy(local, || {
-        let Some(memory) = memory(local).filter(|_| has_room(local, HEAD + 16)) else {
+        // SAFETY: the only reference here.
+        let Some(memory) = unsafe { memory(local) }.filter(|_| has_room(local, HEAD + 16)) else {
             return chunks::drop_records(local, 1);
         };
         let stack = stacks::of(local, memory, frame);
@@ -80,7 +82,8 @@ pub fn allocated(local: &Local, op: Op, time: u64, address: u64, size: u64, fram
 /// A block was replaced by another one.
 pub fn reallocated(local: &Local, (before, after): (u64, u64), old: u64, (new, size): (u64, u64), frame: &Frame) {
     busy(local, || {
-        let Some(memory) = memory(local) else { return chunks::drop_records(local, 1) };
+        // SAFETY: as in `allocated`.
+        let Some(memory) = (unsafe { memory(local) }) else { return chunks::drop_records(local, 1) };
         let stack = stacks::of(local, memory, frame);
         let rest = [new, size, stack, after.wrapping_sub(before)];
         with_stack(local, memory, stack, after, |local| put(local, after, Op::Realloc, old, &rest, &[]), HEAD + 32);
@@ -97,7 +100,8 @@ pub fn unmapped(local: &Local, time: u64, (address, len): (u64, u64)) {
 pub fn moved(local: &Local, times: (u64, u64), old: (u64, u64), new: (u64, u64), frame: &Frame) {
     stacks::forget_window(local, old.0, old.1);
     busy(local, || {
-        let Some(memory) = memory(local) else { return chunks::drop_records(local, 1) };
+        // SAFETY: as in `allocated`.
+        let Some(memory) = (unsafe { memory(local) }) else { return chunks::drop_records(local, 1) };
         let stack = stacks::of(local, memory, frame);
         let rest = [old.1, new.0, new.1, stack, times.1.wrapping_sub(times.0)];
         with_stack(

@@ -21,7 +21,8 @@ const SCRIPTS: u32 = 5;
 
 /// `execve(path, arguments, environment)`.
 pub extern "C" fn execve(path: u64, arguments: u64, environment: u64) -> i32 {
-    attempt(kernel::AT_FDCWD, path, arguments, environment, 0, false);
+    // SAFETY: so says the caller.
+    unsafe { attempt(kernel::AT_FDCWD, path, arguments, environment, 0, false) };
     // SAFETY: the plan has put a relocated `execve` there.
     let original: extern "C" fn(u64, u64, u64) -> i32 = unsafe { core::mem::transmute(original(Hook::Execve)) };
     original(path, arguments, environment)
@@ -29,7 +30,8 @@ pub extern "C" fn execve(path: u64, arguments: u64, environment: u64) -> i32 {
 
 /// `execveat(directory, path, arguments, environment, flags)`.
 pub extern "C" fn execveat(directory: i32, path: u64, arguments: u64, environment: u64, flags: i32) -> i32 {
-    attempt(directory, path, arguments, environment, flags as usize, true);
+    // SAFETY: so says the caller.
+    unsafe { attempt(directory, path, arguments, environment, flags as usize, true) };
     // SAFETY: the plan has put a relocated `execveat` there.
     let original: extern "C" fn(i32, u64, u64, u64, i32) -> i32 =
         unsafe { core::mem::transmute(original(Hook::Execveat)) };
@@ -38,22 +40,35 @@ pub extern "C" fn execveat(directory: i32, path: u64, arguments: u64, environmen
 
 /// `fexecve(file, arguments, environment)`.
 pub extern "C" fn fexecve(file: i32, arguments: u64, environment: u64) -> i32 {
-    attempt(file, c"".as_ptr() as u64, arguments, environment, kernel::AT_EMPTY_PATH, true);
+    // SAFETY: so says the caller.
+    unsafe { attempt(file, c"".as_ptr() as u64, arguments, environment, kernel::AT_EMPTY_PATH, true) };
     // SAFETY: the plan has put a relocated `fexecve` there.
     let original: extern "C" fn(i32, u64, u64) -> i32 = unsafe { core::mem::transmute(original(Hook::Fexecve)) };
     original(file, arguments, environment)
 }
 
+/// What the agent's variables say.
+#[derive(Clone, Copy)]
+struct Own {
+    agent: &'static [u8],
+    socket: &'static [u8],
+}
+
 /// Executes a program with the agent in it. Comes back where that fails or would be wrong.
-pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flags: usize, at: bool) {
+///
+/// # Safety
+/// Path and environment are what execve(2) takes.
+pub unsafe fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flags: usize, at: bool) {
     if !permits::talk() {
         return shared::count_left();
     }
-    if !kernel::is_readable(environment) && environment != 0 || own::agent_path().is_empty() {
+    // Once: another session may have other names at any moment.
+    let own = Own { agent: own::agent_path(), socket: own::socket_name() };
+    if !kernel::is_readable(environment) && environment != 0 || own.agent.is_empty() {
         return;
     }
     let why = match follows(directory, path as *const u8, flags) {
-        Some(Ok(())) if !kernel::is_loadable(own::agent_path().as_ptr()) => Some(Untraced::Unreachable),
+        Some(Ok(())) if !kernel::is_loadable(own.agent.as_ptr()) => Some(Untraced::Unreachable),
         Some(Ok(())) => None,
         Some(Err(why)) => Some(why),
         None => return,
@@ -67,7 +82,8 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
     if why.is_some() {
         return;
     }
-    let count = count(environment as *const *const u8);
+    // SAFETY: so says the caller.
+    let count = unsafe { count(environment as *const *const u8) };
     let execute = |environment: u64| {
         let path = path as usize;
         let (arguments, environment) = (arguments as usize, environment as usize);
@@ -80,16 +96,18 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
             }
         }
     };
-    let need = text_len(environment as *const *const u8, count);
+    // SAFETY: so many variables are there.
+    let need = unsafe { text_len(environment as *const *const u8, count, own) };
     if count + 3 <= VARIABLES && need <= TEXT {
-        small(environment, count, execute);
+        // SAFETY: as above, and both tables are large enough.
+        unsafe { small(environment, count, own, execute) };
     } else if count < MOST {
         let len = ((count + 3) * 8 + need + 4095) as u64 & !4095;
         let Some(memory) = kernel::reserve(len) else { return };
         // SAFETY: pointers, then text, in new memory.
         unsafe {
             let (pointers, text) = (memory as *mut u64, (memory as usize + (count + 3) * 8) as *mut u8);
-            build(environment as *const *const u8, count, pointers, text);
+            build(environment as *const *const u8, count, own, pointers, text);
         }
         execute(memory);
         // SAFETY: the call has failed, and nothing uses it.
@@ -98,19 +116,26 @@ pub fn attempt(directory: i32, path: u64, arguments: u64, environment: u64, flag
     talk::tell_failed();
 }
 
+/// Executes with an environment on the stack.
+///
+/// # Safety
+/// So many variables are there, and [`VARIABLES`] and [`TEXT`] are enough for them and two more.
 #[inline(never)]
-fn small(environment: u64, count: usize, execute: impl Fn(u64)) {
+unsafe fn small(environment: u64, count: usize, own: Own, execute: impl Fn(u64)) {
     let mut pointers = [0u64; VARIABLES];
     let mut text = [0u8; TEXT];
-    // SAFETY: the caller has counted: both are large enough.
-    unsafe { build(environment as *const *const u8, count, pointers.as_mut_ptr(), text.as_mut_ptr()) };
+    // SAFETY: so says the caller.
+    unsafe { build(environment as *const *const u8, count, own, pointers.as_mut_ptr(), text.as_mut_ptr()) };
     execute(pointers.as_ptr() as u64);
 }
 
 /// How many variables there are.
-fn count(environment: *const *const u8) -> usize {
+///
+/// # Safety
+/// An array of strings that ends with a null pointer, or null.
+unsafe fn count(environment: *const *const u8) -> usize {
     let mut count = 0;
-    // SAFETY: the program's array, which ends with a null pointer.
+    // SAFETY: so says the caller.
     while count < MOST && !environment.is_null() && unsafe { !(*environment.add(count)).is_null() } {
         count += 1;
     }
@@ -120,9 +145,12 @@ fn count(environment: *const *const u8) -> usize {
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 
 /// The variables of an environment, of each no more than what is looked at.
-fn variables<'a>(environment: *const *const u8, count: usize) -> impl Iterator<Item = (*const u8, &'a [u8])> {
+///
+/// # Safety
+/// So many are there, and stay as they are.
+unsafe fn variables<'a>(environment: *const *const u8, count: usize) -> impl Iterator<Item = (*const u8, &'a [u8])> {
     (0..count).map(move |i| {
-        // SAFETY: the caller has counted them; they are the program's strings.
+        // SAFETY: so says the caller.
         unsafe {
             let text = *environment.add(i);
             (text, memory::string(text, PRELOAD.len().max(abi::SOCKET.len() + 1)))
@@ -136,23 +164,31 @@ fn is_socket(text: &[u8]) -> bool {
 }
 
 /// The user's own entries of `LD_PRELOAD`.
-fn preload(text: *const u8) -> &'static [u8] {
-    // SAFETY: a string of the program that begins with `LD_PRELOAD=`.
+///
+/// # Safety
+/// A string that begins with `LD_PRELOAD=`, and stays as it is.
+unsafe fn preload(text: *const u8) -> &'static [u8] {
+    // SAFETY: so says the caller.
     unsafe { memory::string(text.add(PRELOAD.len()), 1 << 17) }
 }
 
 /// Bytes of the two variables that [`build`] makes.
-fn text_len(environment: *const *const u8, count: usize) -> usize {
-    let users: usize =
-        variables(environment, count).filter(|(_, v)| *v == PRELOAD).map(|(t, _)| preload(t).len() + 1).sum();
-    PRELOAD.len() + own::agent_path().len() + users + abi::SOCKET.len() + own::socket_name().len() + 8
+///
+/// # Safety
+/// As of [`variables`].
+unsafe fn text_len(environment: *const *const u8, count: usize, own: Own) -> usize {
+    // SAFETY: so says the caller.
+    let all = unsafe { variables(environment, count) };
+    // SAFETY: they begin with that.
+    let users: usize = all.filter(|(_, v)| *v == PRELOAD).map(|(t, _)| unsafe { preload(t) }.len() + 1).sum();
+    PRELOAD.len() + own.agent.len() + users + abi::SOCKET.len() + own.socket.len() + 8
 }
 
 /// Makes the environment with the agent's variables: `LD_PRELOAD` where the user has it, else at the end.
 ///
 /// # Safety
-/// There is room for `count` + 3 pointers, and for the text.
-unsafe fn build(environment: *const *const u8, count: usize, pointers: *mut u64, text: *mut u8) {
+/// As of [`variables`]; there is room for `count` + 3 pointers, and for the text ([`text_len`]).
+unsafe fn build(environment: *const *const u8, count: usize, own: Own, pointers: *mut u64, text: *mut u8) {
     let mut used = 0;
     let mut put = |parts: &[&[u8]]| {
         let begin = used;
@@ -170,20 +206,22 @@ unsafe fn build(environment: *const *const u8, count: usize, pointers: *mut u64,
         next += 1;
     };
     let mut found = false;
-    for (variable, beginning) in variables(environment, count) {
+    // SAFETY: so says the caller.
+    for (variable, beginning) in unsafe { variables(environment, count) } {
         if beginning == PRELOAD && !found {
             found = true;
-            let users = preload(variable);
+            // SAFETY: it begins with that.
+            let users = unsafe { preload(variable) };
             let separator: &[u8] = if users.is_empty() { b"" } else { b":" };
-            add(put(&[PRELOAD, own::agent_path(), separator, users, b"\0"]));
+            add(put(&[PRELOAD, own.agent, separator, users, b"\0"]));
         } else if !is_socket(beginning) {
             add(variable as u64);
         }
     }
     if !found {
-        add(put(&[PRELOAD, own::agent_path(), b"\0"]));
+        add(put(&[PRELOAD, own.agent, b"\0"]));
     }
-    add(put(&[abi::SOCKET.as_bytes(), b"=", own::socket_name(), b"\0"]));
+    add(put(&[abi::SOCKET.as_bytes(), b"=", own.socket, b"\0"]));
     add(0);
 }
 
@@ -231,7 +269,8 @@ fn look(directory: i32, path: *const u8, flags: usize, head: &mut [u8; 256]) -> 
     if directory == kernel::AT_FDCWD && kernel::real_user() != 0 && kernel::has_capabilities(path) {
         return Some(Look::Answer(Err(Untraced::Capabilities)));
     }
-    let empty = flags & kernel::AT_EMPTY_PATH != 0 && !path.is_null() && unsafe_first(path) == 0;
+    // SAFETY: the kernel has just found a file by the path.
+    let empty = flags & kernel::AT_EMPTY_PATH != 0 && !path.is_null() && unsafe { *path } == 0;
     let fd = if empty { directory as isize } else { kernel::open(directory, path, kernel::O_RDONLY) };
     if fd < 0 {
         // What may be executed but not read: most likely a dynamic program.
@@ -253,12 +292,6 @@ fn look(directory: i32, path: *const u8, flags: usize, head: &mut [u8; 256]) -> 
         kernel::close(fd as i32);
     }
     Some(answer)
-}
-
-/// The first byte of a path that the kernel has just read.
-fn unsafe_first(path: *const u8) -> u8 {
-    // SAFETY: the kernel has found a file by it.
-    unsafe { *path }
 }
 
 /// Where the interpreter's path begins in a script's first line, with NUL behind it.

@@ -49,7 +49,10 @@ const RSP: u8 = 7;
 const RA: u8 = 16;
 
 /// `_Unwind_Find_FDE(pc, bases)`.
-pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
+///
+/// # Safety
+/// As of libgcc's, which passes bases that are in its own frame.
+pub unsafe extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
     let Some((layout, offset)) = areas::stub_of(pc) else {
         let original = original(Hook::FindFde);
         // SAFETY: the plan has put a relocated `_Unwind_Find_FDE` there.
@@ -70,7 +73,8 @@ pub extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
     if local.top.load(Relaxed) == 0 {
         return 0;
     }
-    describe(local, pc, frame(layout, offset), known_cfa(pc, bases))
+    // SAFETY: so says the caller.
+    describe(local, pc, frame(layout, offset), unsafe { known_cfa(pc, bases) })
 }
 
 /// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.
@@ -146,9 +150,12 @@ fn frame(layout: &Layout, offset: u32) -> (u32, bool) {
 }
 
 /// The CFA of the frame below, which libgcc has before `bases`, then the return address, then a pointer.
-fn known_cfa(pc: u64, bases: *mut Bases) -> Option<u64> {
+///
+/// # Safety
+/// `bases` is on the stack, with its caller's frame around it.
+unsafe fn known_cfa(pc: u64, bases: *mut Bases) -> Option<u64> {
     let bases = bases as u64;
-    // SAFETY: `bases` is on the stack, with its caller's frame around it.
+    // SAFETY: so says the caller.
     let (cfa, returns) = unsafe { (load(bases - 24), load(bases - 16)) };
     (returns == pc || returns == pc + 1).then_some(cfa)
 }

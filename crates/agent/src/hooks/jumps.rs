@@ -12,7 +12,10 @@ const STACK_POINTER: u64 = 48;
 const ADDRESSES: u64 = 1 << 47;
 
 /// longjmp(environment, value).
-pub extern "C" fn before(environment: u64) {
+///
+/// # Safety
+/// As of libc's.
+pub unsafe extern "C" fn before(environment: u64) {
     let local = local();
     if local.top.load(Relaxed) == 0 || local.busy.load(Relaxed) != 0 {
         return;

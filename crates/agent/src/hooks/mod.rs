@@ -158,8 +158,10 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, f
         kernel::CLONE if first & kernel::CLONE_VM == 0 => before_fork(),
         kernel::CLONE3 if flags_of(first) & kernel::CLONE_VM == 0 => before_fork(),
         // Where it succeeds, it does not come back; else the program's own call fails in the same way.
-        kernel::EXECVE => exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false),
-        kernel::EXECVEAT => exec::attempt(first as i32, second, third, fourth, fifth as usize, true),
+        // SAFETY: so says the program, in either case.
+        kernel::EXECVE => unsafe { exec::attempt(kernel::AT_FDCWD, first, second, third, 0, false) },
+        // SAFETY: as above.
+        kernel::EXECVEAT => unsafe { exec::attempt(first as i32, second, third, fourth, fifth as usize, true) },
         _ => {}
     }
 }

@@ -78,7 +78,10 @@ fn own() -> u64 {
 }
 
 /// `sigaction(signal, new, old)`.
-pub extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32 {
+///
+/// # Safety
+/// As of libc's.
+pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Action) -> i32 {
     let original = original(Hook::Sigaction);
     // SAFETY: the plan has put a relocated `sigaction` there.
     let original: extern "C" fn(i32, *const Action, *mut Action) -> i32 = unsafe { core::mem::transmute(original) };
@@ -198,7 +201,8 @@ fn show_original(signal: i32, info: u64, context: Context) -> Option<areas::Move
 
 /// What the kernel calls for every handler of the program, with all signals blocked.
 extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
-    let context = Context(context);
+    // SAFETY: the kernel's own.
+    let context = unsafe { Context::at(context) };
     let local = local();
     let moved = show_original(signal, info, context);
     let mark = shadow::MARK;
@@ -237,6 +241,6 @@ fn call(handler: &Handler, signal: i32, info: u64, context: Context) {
     if permits::records() {
         kernel::set_mask(context.mask() | handler.mask.load(Relaxed) | own);
     }
-    code(signal, info, context.0);
+    code(signal, info, context.address());
     permits::block();
 }
