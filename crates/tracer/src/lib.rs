@@ -136,7 +136,9 @@ pub fn run(tracer: &'static Descriptor, failed: &AtomicBool, callback: impl FnOn
     }
     if catch_unwind(AssertUnwindSafe(callback)).is_err() {
         failed.store(true, Relaxed);
-        agent().is_some_and(|agent| ask(agent, 4, tracer));
+        if let Some(agent) = agent() {
+            ask(agent, 4, tracer);
+        }
     }
 }
 
