@@ -1,8 +1,8 @@
 //! `trapline list`: probes, with argument names and types.
 
 use engine::provider::{self, Probe};
+use engine::request::select::Calls;
 use engine::rights;
-use engine::select::Calls;
 use engine::{Error, Result};
 use events::registry::syscalls;
 use events::schema::{Ret, Schema};

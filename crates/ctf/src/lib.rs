@@ -2,8 +2,8 @@
 //! data streams, which are packets of events.
 //!
 //! ```text
-//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model ─► plan ─► generic: any CTF trace
-//! event bytes ─► packet::PacketWriter ─► stream files           stream files of trapline ─► native: the same bytes
+//! events::Schema ─► classes ─► model ─► print ─► metadata (text)      metadata ─► tsdl ─► model, plan ─► generic: any CTF trace
+//! event bytes ─► packet::PacketWriter ─► stream files                 stream files of trapline ─► native: the same bytes
 //! ```
 //!
 //! One model describes traces of trapline and of others. The events of trapline are read without the model: their bytes in the

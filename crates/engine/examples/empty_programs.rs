@@ -57,7 +57,7 @@ fn attach_at(place: &str, insns: &[u8]) -> Result<Vec<Attached>, Box<dyn Error>>
     }
     let mut attached = Vec::new();
     for ready in provider::ready(place)? {
-        let agents = engine::moved::Agents::default();
+        let agents = engine::backend::kernel::moved::Agents::default();
         let ways = attach::ways(&ready.point, &[], &agents);
         let way = ways.first().ok_or("no way to attach it")?;
         let program = Program::load(&way.spec("empty", insns)).map_err(|e| e.error)?;

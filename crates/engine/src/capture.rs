@@ -4,6 +4,8 @@
 //! [`Cap::Fault`], what is longer than wanted [`Cap::Cut`]. Bounded: a tail holds at most 64 KiB per piece and an event's tails
 //! at most [`BUDGET`] bytes together, so that a hostile length or a million iovecs cost nothing.
 
+pub mod captures;
+
 use events::encode;
 use events::event::Cap;
 use events::keep::KeepByCall;

@@ -11,13 +11,13 @@
 //! Orders are for sessions that were planned as [`crate::plan::Plan::named`]; others have nothing that could make
 //! programs skip events.
 
-use crate::call_enabling::CallEnabling;
-use crate::enabling::Enabling;
 use crate::error::{Error, Result};
-use crate::expression::Filtered;
-use crate::functions::FunctionEnabling;
-use crate::heap_enabling;
-use crate::select::Calls;
+use crate::request::call_enabling::CallEnabling;
+use crate::request::enabling::Enabling;
+use crate::request::expression::Filtered;
+use crate::request::functions::FunctionEnabling;
+use crate::request::heap_enabling;
+use crate::request::select::Calls;
 use crate::stats::totals::Totals;
 use crate::stats::{CallCounts, Counts, Losses, Missed};
 use std::any::Any;

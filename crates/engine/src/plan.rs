@@ -1,15 +1,15 @@
 //! What a session does: targets, selection, limits, and which backend carries it out.
 
-use crate::call_enabling::{self, CallEnabling};
+use crate::capture::captures::Captures;
 use crate::capture::{self, Limits};
-use crate::captures::Captures;
-use crate::enabling::{CallCaptures, Enabling, Source};
 use crate::error::{Error, Result};
-use crate::expression::Expression;
-use crate::functions::Functions;
 use crate::provider::AttachPoint;
+use crate::request::call_enabling::{self, CallEnabling};
+use crate::request::enabling::{CallCaptures, Enabling, Source};
+use crate::request::expression::Expression;
+use crate::request::functions::Functions;
+use crate::request::select::{Calls, FD_CALLS, ID_CALLS, NAME_CALLS, for_descriptors};
 use crate::rights;
-use crate::select::{Calls, FD_CALLS, ID_CALLS, NAME_CALLS, for_descriptors};
 use crate::target::Target;
 use events::Schema;
 use std::sync::Arc;

@@ -13,7 +13,9 @@
 //!
 //! What is not named here is refused: a new provider, a new tracepoint, a new argument.
 
-use crate::captures::Captures;
+pub(crate) mod refusal;
+
+use crate::capture::captures::Captures;
 use crate::error::{Error, Result};
 use crate::target::Target;
 use lang::Filter;

@@ -2,12 +2,12 @@
 
 use crate::backend::{agent, joined, kernel, perf, ptrace};
 use crate::error::{Error, Result};
-use crate::functions::Functions;
 use crate::pipeline::backend::Backend;
 use crate::pipeline::recorder::Recorder;
 use crate::pipeline::source::Source;
 use crate::pipeline::thread::Threaded;
 use crate::plan::{self, OnFull, Plan};
+use crate::request::functions::Functions;
 use crate::rights;
 use crate::target::Target;
 

@@ -3,10 +3,10 @@
 pub mod planned;
 pub mod totals;
 
-use crate::enabling::Enabling;
-use crate::expression::Filtered;
-use crate::functions::FunctionEnabling;
-use crate::heap_enabling;
+use crate::request::enabling::Enabling;
+use crate::request::expression::Filtered;
+use crate::request::functions::FunctionEnabling;
+use crate::request::heap_enabling;
 use events::Class;
 use planned::PlannedFile;
 pub use unwind::Ended;

@@ -1,5 +1,10 @@
 //! Whose events a session has.
 
+pub mod command;
+pub mod danger;
+pub mod modules;
+pub mod output_readers;
+
 use crate::error::Error;
 use std::ffi::CString;
 use sys::process::{Identity, Image};
@@ -13,7 +18,7 @@ pub enum Target {
     Pids(Vec<i32>),
     /// Every process of the machine but trapline's own.
     All {
-        /// Processes that are not traced either: they read trapline's output (see [`crate::output_readers`]).
+        /// Processes that are not traced either: they read trapline's output (see [`crate::target::output_readers`]).
         left_out: Vec<i32>,
     },
 }

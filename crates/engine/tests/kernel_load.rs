@@ -3,11 +3,11 @@
 use engine::backend::kernel::load::{begin_with, load, load_filtered};
 use engine::backend::kernel::rings_of_calls;
 use engine::capture::Limits;
-use engine::captures::Captures;
-use engine::enabling::call_captures;
+use engine::capture::captures::Captures;
 use engine::error::Error;
 use engine::plan::{Backend, OnFull, Plan};
-use engine::select::Calls;
+use engine::request::enabling::call_captures;
+use engine::request::select::Calls;
 use engine::target::Target;
 use events::layout::ID;
 use std::io::Write;

@@ -4,7 +4,7 @@ use engine::backend::kernel::Kernel;
 use engine::capture::Limits;
 use engine::pipeline::backend::Backend;
 use engine::plan::{self, OnFull, Plan};
-use engine::select::Calls;
+use engine::request::select::Calls;
 use engine::target::Target;
 use events::{Event, StreamId};
 use std::collections::BTreeMap;

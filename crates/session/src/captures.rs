@@ -1,8 +1,8 @@
 //! What events capture beside the arguments of their probe, as the command line says it.
 
 use crate::ask::Capture;
-use engine::captures::{self, Captures};
-use engine::select::Calls;
+use engine::capture::captures::{self, Captures};
+use engine::request::select::Calls;
 use engine::{Error, Result};
 use events::keep::{Keep, KeepByCall};
 

@@ -10,7 +10,7 @@ use crate::view::calls::{self, Demangle};
 use crate::view::screen;
 use crate::view::totals::{self, Asked, Calls};
 use ctf::trace::{Found, Trace};
-use engine::functions::Functions;
+use engine::request::functions::Functions;
 use engine::{Error, Result};
 use std::path::Path;
 use views::calls::diff::{Diff, Side, Style};

@@ -2,9 +2,9 @@
 
 use crate::ask::{Ask, Select};
 use crate::complain;
-use engine::expression::{Expression, Filtered};
 use engine::pipeline::selection::Selection;
-use engine::select::{Calls, Outcomes, Signals};
+use engine::request::expression::{Expression, Filtered};
+use engine::request::select::{Calls, Outcomes, Signals};
 use engine::{Error, Result};
 use events::Schema;
 use std::io::Write;

@@ -6,10 +6,10 @@ use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, calls};
 use crate::{complain, show};
-use engine::captures::Captures;
-use engine::functions::Functions;
+use engine::capture::captures::Captures;
 use engine::pipeline::selection::Selection;
-use engine::select::Calls;
+use engine::request::functions::Functions;
+use engine::request::select::Calls;
 use engine::stats::Report;
 use engine::{Error, Result};
 use std::fs::{File, TryLockError};
@@ -45,7 +45,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
 pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let selected = calls::selection(ask)?;
     let functions = Functions {
-        values: ask.capture.args.then_some(engine::functions::STRINGS),
+        values: ask.capture.args.then_some(engine::request::functions::STRINGS),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
         shown: ask.calls.function.clone(),
         programs: ask.capture.program.clone(),

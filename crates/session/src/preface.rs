@@ -14,7 +14,7 @@ pub fn explain(plan: &Plan, why: &str) {
 /// Finds the readers of the output, so that they are not traced. Returns a message about it, if any.
 pub fn readers(target: &mut Target, places: &[i32]) -> Option<String> {
     let Target::All { left_out } = target else { return None };
-    let found = engine::output_readers::of(places);
+    let found = engine::target::output_readers::of(places);
     *left_out = found.pids;
     if found.unknown {
         return Some(

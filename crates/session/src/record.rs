@@ -6,17 +6,17 @@ use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
 use crate::{captures, combinations, durations, filter, show, stacks, target};
 use ctf::store::MIN_FLIGHT;
-use engine::call_enabling::CallEnabling;
-use engine::captures::Captures;
-use engine::enabling::{self, Request};
-use engine::expression::Expression;
-use engine::functions::Functions;
-use engine::heap_enabling::Wanted;
+use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
-use engine::returns::replaces_returns;
+use engine::request::call_enabling::CallEnabling;
+use engine::request::enabling::{self, Request};
+use engine::request::expression::Expression;
+use engine::request::functions::Functions;
+use engine::request::heap_enabling::Wanted;
+use engine::request::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
 use events::Class;
@@ -122,7 +122,7 @@ pub fn plan(
     if !captures::has_strings(&ask.capture) {
         enabling::without_strings(&mut probes);
     }
-    engine::returns::guard(&mut probes, &target, ask.tracing.force)?;
+    engine::request::returns::guard(&mut probes, &target, ask.tracing.force)?;
     let (mut plan, mut why) = target::plan(ask, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));

@@ -12,14 +12,14 @@ use crate::stats::Stats;
 use crate::{filter, pack, preface, stacks, target};
 use ctf::folder::reason;
 use engine::control::Order;
-use engine::expression::Filtered;
+use engine::diagnosis::probes::{self, Reach};
 use engine::maps::Maps;
 use engine::pipeline::filter::{EventFilter, Tally};
 use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Begun, Monitor, News, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
-use engine::probe_diagnostics::{self, Reach};
+use engine::request::expression::Filtered;
 use engine::resolver::{Origin, Resolver};
 use engine::session;
 use engine::stats::Report;
@@ -438,7 +438,7 @@ impl Run {
     fn explain_probes(&self, report: &Report) {
         const MOST: usize = 10;
         let counts = report.enablings.iter().map(|(_, n)| n);
-        let lines = probe_diagnostics::explain(&self.plan, counts, self.reach.as_ref());
+        let lines = probes::explain(&self.plan, counts, self.reach.as_ref());
         lines.iter().take(MOST).for_each(|line| complain(line));
         if lines.len() > MOST {
             complain(&format!("{} more probes have recorded nothing (see --stats)", lines.len() - MOST));

@@ -2,7 +2,7 @@
 
 use crate::ask::{Format, Names};
 use crate::complain;
-use engine::captures::Captures;
+use engine::capture::captures::Captures;
 use engine::resolver::Places;
 use engine::{Error, Result};
 use events::{Schema, stacks};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use views::options::Stacks;
 
 /// Frames of a call's stack (`-k`): as many as there are.
-const FRAMES: u16 = engine::captures::USER;
+const FRAMES: u16 = engine::capture::captures::USER;
 
 /// How stacks are shown.
 pub fn form(format: &Format) -> Result<Stacks> {

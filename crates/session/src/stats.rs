@@ -2,11 +2,11 @@
 //!
 //! `missed` of a probe comes from its program; where one program serves many calls, only the total has it.
 
-use engine::expression::{Expression, Filtered};
-use engine::functions::FunctionEnabling;
-use engine::heap_enabling::Enabled;
 use engine::pipeline::pump::{Counters, Pump};
 use engine::plan::Plan;
+use engine::request::expression::{Expression, Filtered};
+use engine::request::functions::FunctionEnabling;
+use engine::request::heap_enabling::Enabled;
 use engine::stats::totals::Totals;
 use engine::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
 use events::Schema;

@@ -6,8 +6,9 @@ use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
 use crate::{combinations, durations, filter, stacks, target};
-use engine::captures::Captures;
-use engine::{Result, enabling};
+use engine::Result;
+use engine::capture::captures::Captures;
+use engine::request::enabling;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {

@@ -9,7 +9,7 @@ use crate::graph::Chosen;
 use crate::output::{complain, to_stdout};
 use crate::run::Status;
 use engine::backend::agent::attach::tracers::{self, Listed, Wanted};
-use engine::functions::Functions;
+use engine::request::functions::Functions;
 use engine::{Error, Result};
 
 /// Runs the command.

@@ -26,7 +26,7 @@ impl Failure {
             let why = io::Error::from_raw_os_error(self.errno).to_string();
             return Error::failed("-u", why, "run trapline as root to change the user");
         }
-        crate::command::exec_error(cmd, self.errno)
+        crate::target::command::exec_error(cmd, self.errno)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Allocations of programs: what comes, and the events that say so. What is asked for is in [`crate::heap_enabling`].
+//! Allocations of programs: what comes, and the events that say so. What is asked for is in [`crate::request::heap_enabling`].
 //!
 //! ```text
 //!  records of the agent ─► backend::agent::allocations: in order of time ─┬► Consumer: a model of the heap, without events between

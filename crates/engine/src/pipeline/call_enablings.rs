@@ -9,9 +9,9 @@
 //! counted here only where others have to be.
 
 use super::threads::Threads;
-use crate::call_enabling::CallEnabling;
-use crate::expression::Filtered;
-use crate::select::Calls;
+use crate::request::call_enabling::CallEnabling;
+use crate::request::expression::Filtered;
+use crate::request::select::Calls;
 use crate::stats::{CallCounts, Losses};
 use events::names::Names;
 use events::{Class, Event, Schema};
@@ -148,7 +148,7 @@ fn judge<'e>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call_enabling::evaluated;
+    use crate::request::call_enabling::evaluated;
     use events::encode::{self, Fixed};
     use events::layout::Layout;
     use std::sync::Arc;

@@ -10,8 +10,8 @@
 //! rejects its thread (`Lives`). trapline's own events have selections of their own. A notice that a call is still running
 //! is shown where the filter can be decided before the call is carried out.
 
-use crate::expression::{Expression, Filtered};
 use crate::pipeline::threads::Threads;
+use crate::request::expression::{Expression, Filtered};
 use events::generated as g;
 use events::names::Names;
 use events::{Class, Event, Schema, registry};

@@ -14,6 +14,7 @@ pub mod filter;
 pub mod functions;
 pub mod merge;
 pub mod parallel;
+mod plan_filters;
 pub mod pump;
 pub mod recorder;
 pub mod selection;

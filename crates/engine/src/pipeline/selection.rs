@@ -1,8 +1,8 @@
 //! Which of the events that arrive are shown: calls, probes, outcomes, signals, paths, processes, a window of time.
 
 use super::filter::EventFilter;
-use crate::expression::Expression;
-use crate::select::{Calls, Outcomes, Signals};
+use crate::request::expression::Expression;
+use crate::request::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::types::{Fmt, StrKind, Type};

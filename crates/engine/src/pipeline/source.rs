@@ -3,13 +3,13 @@
 use super::aside::Origin;
 use super::call_enablings::CallEnablings;
 use super::recorder::Recorder;
-use crate::call_enabling::CallEnabling;
 use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
-use crate::expression::Filtered;
 use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::plan::Plan;
-use crate::select::Calls;
+use crate::request::call_enabling::CallEnabling;
+use crate::request::expression::Filtered;
+use crate::request::select::Calls;
 use crate::stats::totals::Totals;
 use crate::stats::{Losses, Report};
 use events::StreamId;

@@ -88,7 +88,7 @@ impl Threads {
     }
 }
 
-/// The calls that change names and ids, by class: [`crate::select::NAME_CALLS`] and [`crate::select::ID_CALLS`].
+/// The calls that change names and ids, by class: [`crate::request::select::NAME_CALLS`] and [`crate::request::select::ID_CALLS`].
 static CHANGES: [u16; 7] = [
     g::C_PRCTL.id,
     g::C_SETUID.id,

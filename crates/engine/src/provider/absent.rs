@@ -3,8 +3,8 @@
 use super::elf_file::ElfFile;
 use super::names;
 use super::{Refusal, names::Named};
-use crate::modules::{self, Module};
-use crate::quoting::quote;
+use crate::provider::quoting::quote;
+use crate::target::modules::{self, Module};
 use lang::near::nearest;
 use lang::pattern::is_pattern;
 use std::fs::File;

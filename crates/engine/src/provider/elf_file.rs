@@ -7,7 +7,7 @@
 //! ```
 
 use super::Refusal;
-use crate::modules::{LD_CACHE, ld_cache, tables};
+use crate::target::modules::{LD_CACHE, ld_cache, tables};
 use lang::near::nearest;
 use lang::pattern::is_pattern;
 use std::fs::{self, File};

@@ -21,6 +21,7 @@ mod kernel_types;
 pub mod location;
 mod names;
 mod prototype;
+pub(crate) mod quoting;
 mod rawtracepoint;
 mod slab;
 mod software;
@@ -37,8 +38,8 @@ pub use syscall::kernel_name;
 pub use timer::clock_period;
 
 use crate::error::{Error, Result};
-use crate::modules;
-use crate::quoting::{quote, unquote};
+use crate::provider::quoting::{quote, unquote};
+use crate::target::modules;
 use lang::near::nearest;
 use lang::pattern::{glob, is_pattern};
 use std::fmt;

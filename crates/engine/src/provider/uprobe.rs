@@ -6,8 +6,8 @@ use super::elf_file::{self, ElfFile, split_path};
 use super::in_file::{at_all, at_sites, with_left_out};
 use super::names::{self, Named};
 use super::{AttachPoint, LeftOut, Probe, Provider, Ready, Refusal, Site, join, prototype};
-use crate::danger::Danger;
-use crate::quoting::quote;
+use crate::provider::quoting::quote;
+use crate::target::danger::Danger;
 use lang::pattern::is_pattern;
 use std::fs::File;
 use symbols::dwarf::Debug;
@@ -256,7 +256,7 @@ mod tests {
         let probes = UPROBE.list(&format!("{}:mai?", own()), true).unwrap();
         let [main] = &probes[..] else { panic!("{probes:?}") };
         // A path with blanks is in quotes.
-        let name = format!("uprobe:{}:main", crate::quoting::quote(&own()));
+        let name = format!("uprobe:{}:main", crate::provider::quoting::quote(&own()));
         assert_eq!(main.name, name);
         assert!(main.places().starts_with("file offset 0x") && main.args.len() == 6);
         assert_eq!(&*main.sites[0].path, Path::new(&own()));
@@ -297,7 +297,11 @@ mod tests {
     fn every_name_that_is_listed_is_found_again() {
         let pattern = format!("{}:*quoting*", own());
         let all = UPROBE.list(&pattern, false).unwrap();
-        assert!(all.len() > 5 && all.iter().any(|p| p.name.ends_with(":engine::quoting::unquote")), "{}", all.len());
+        assert!(
+            all.len() > 5 && all.iter().any(|p| p.name.ends_with(":engine::provider::quoting::unquote")),
+            "{}",
+            all.len()
+        );
         for p in &all {
             let back = crate::provider::list(&p.name, false).unwrap();
             assert_eq!(back, std::slice::from_ref(p), "{}", p.name);

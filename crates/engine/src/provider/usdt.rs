@@ -3,7 +3,7 @@
 use super::elf_file::{self, ElfFile, split_path};
 use super::in_file::{at_sites, with_left_out};
 use super::{ArgInfo, ArgLocation, ArgType, Encoding, LeftOut, Probe, Provider, Ready, Refusal, Site, join};
-use crate::quoting::quote;
+use crate::provider::quoting::quote;
 use lang::pattern::{glob, is_pattern};
 use std::fs::File;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use super::points::{self, Point, Points, Test};
 use super::{offsets, unable};
 use crate::error::{Error, Result};
-use crate::refusal::rejected;
+use crate::rights::refusal::rejected;
 use bpf::slab::{self, Bytes, KEY, Maps, Turn, Which, state, value};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

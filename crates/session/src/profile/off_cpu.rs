@@ -176,7 +176,7 @@ impl OffCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::enabling::Request;
+    use engine::request::enabling::Request;
     use events::dynamic::{Field, class};
     use events::encode::{self, Fixed};
     use events::types::{Fmt, Int, Type};

@@ -4,7 +4,7 @@ use super::{Run, Wish};
 use crate::ask::Ask;
 use crate::named::{Request, Server};
 use crate::stats::Stats;
-use engine::captures::Captures;
+use engine::capture::captures::Captures;
 use engine::control::{Order, State, ended};
 use engine::plan::Plan;
 use engine::target::Target;

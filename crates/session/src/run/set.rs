@@ -8,15 +8,16 @@
 
 use super::Run;
 use crate::durations;
-use engine::call_enabling::CallEnabling;
 use engine::control::{Addition, Order};
-use engine::enabling::{self, Enabling, Request};
-use engine::functions::{FunctionEnabling, Functions};
 use engine::heap::classes::PROVIDER;
 use engine::plan::Backend;
-use engine::select::Calls;
+use engine::request::call_enabling::CallEnabling;
+use engine::request::enabling::{self, Enabling, Request};
+use engine::request::functions::{FunctionEnabling, Functions};
+use engine::request::returns;
+use engine::request::select::Calls;
 use engine::target::Target;
-use engine::{Error, Result, returns};
+use engine::{Error, Result};
 use lang::near::nearest;
 use lang::pattern::glob;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::view::screen::Clocks;
 use crate::{named, record, show};
 use engine::backend::agent::attach::recording::Recorder;
 use engine::pipeline::selection::Selection;
-use engine::select::Calls;
+use engine::request::select::Calls;
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::io::{Read, Seek, Write};

@@ -6,8 +6,8 @@
 use super::calls::Demangle;
 use ctf::functions::Record;
 use ctf::trace::Trace;
-use engine::functions::Functions as Wanted;
 use engine::pipeline::functions::shown_name;
+use engine::request::functions::Functions as Wanted;
 use events::functions::Table;
 use std::collections::HashMap;
 use views::calls::{Functions, Selection, Step};

@@ -10,7 +10,7 @@ use crate::ask::Ask;
 use crate::output::Output;
 use ctf::functions::{Packet, Thread as Recorded};
 use ctf::trace::Trace;
-use engine::functions::Functions as Wanted;
+use engine::request::functions::Functions as Wanted;
 use engine::{Error, Result};
 use std::cmp::Reverse;
 use std::collections::HashMap;

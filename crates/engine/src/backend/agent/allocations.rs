@@ -7,11 +7,11 @@
 use super::chosen::Chosen;
 use super::moments::Moments;
 use super::who::Known;
-use crate::expression::Expression;
 use crate::heap::classes::{ALL, Probe};
 use crate::heap::{Entry, Kind, Shared, What};
-use crate::heap_enabling::{Enabled, Wanted};
 use crate::pipeline::backend::Deliver;
+use crate::request::expression::Expression;
+use crate::request::heap_enabling::{Enabled, Wanted};
 use crate::stats::Counts;
 use abi::heap::Op;
 use events::StreamId;

@@ -3,10 +3,10 @@
 //! Invariant: each entry is delivered, is counted as filtered, or is no event of the session.
 
 use super::who::{Asks, Known, LOOK, MOST_THREADS};
-use crate::expression::{Expression, Filtered};
 use crate::heap::Entry;
 use crate::heap::classes::{self, Probe};
-use crate::heap_enabling::{Enabled, Wanted};
+use crate::request::expression::{Expression, Filtered};
+use crate::request::heap_enabling::{Enabled, Wanted};
 use crate::stats::Counts;
 use events::Event;
 use lang::{Missing, Verdict};
@@ -167,7 +167,7 @@ fn known<'k>(
 mod tests {
     use super::*;
     use crate::heap::{Kind, What};
-    use crate::select::Calls;
+    use crate::request::select::Calls;
 
     fn enabled(probe: Probe, filter: Option<&str>) -> Enabled {
         let class = probe.class(false).unwrap();

@@ -1,7 +1,7 @@
 //! What the plans of files became, for `--explain`: which functions are traced, and patterns that nothing matches.
 
 use super::module::Known;
-use crate::functions::matches;
+use crate::request::functions::matches;
 use crate::stats::planned::PlannedFile;
 use lang::near::nearest;
 use std::sync::Arc;

@@ -112,7 +112,7 @@ mod tests {
     use testkit::Scratch;
 
     fn refused(path: &Path) -> Option<String> {
-        let command = crate::command::prepare(&[OsString::from(path)], &[], None).unwrap();
+        let command = crate::target::command::prepare(&[OsString::from(path)], &[], None).unwrap();
         check(&command).err().map(|e| e.to_string())
     }
 

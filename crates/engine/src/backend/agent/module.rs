@@ -2,7 +2,7 @@
 
 use super::captured::Captured;
 use super::runtime::Runtime;
-use crate::functions::Functions;
+use crate::request::functions::Functions;
 use abi::message::Hook;
 use patch::{Frame, Function, Module, Plan, Refusal, Segment, Site};
 use std::collections::HashMap;

@@ -3,8 +3,8 @@
 use super::module::{Known, Role};
 use super::runtime::Runtime;
 use super::tables::Tables;
-use crate::functions::Functions;
 use crate::own_events;
+use crate::request::functions::Functions;
 use abi::message::{HOOKS, Hello, Hook};
 use abi::stub::Variant;
 use events::generated::P_FUNCTION;

@@ -115,7 +115,7 @@ impl Plans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::functions::Functions;
+    use crate::request::functions::Functions;
     use abi::message::{HOOKS, MAGIC, Reason, SLOWS};
     use std::sync::atomic::AtomicUsize;
 

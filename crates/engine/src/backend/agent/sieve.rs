@@ -12,10 +12,10 @@
 //! Invariant: each record is delivered, is counted as filtered, or is no event of the session.
 
 use super::who::{self, Known, LOOK, MOST_THREADS};
-use crate::expression::{Expression, Filtered};
-use crate::functions::FunctionEnabling;
 use crate::pipeline::functions::shown_name;
-use crate::select::Calls;
+use crate::request::expression::{Expression, Filtered};
+use crate::request::functions::FunctionEnabling;
+use crate::request::select::Calls;
 use crate::stats::Counts;
 use events::Event;
 use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, VALUES, each, entry, exit, time, word};

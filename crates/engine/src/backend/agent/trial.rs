@@ -3,11 +3,11 @@
 use super::server::Room;
 use super::{Agent, Offer, file, loadable};
 use crate::backend::launch::{Launched, Waiting};
-use crate::command;
 use crate::error::Result;
-use crate::functions::Functions;
 use crate::pipeline::backend::{Backend, Deliver};
+use crate::request::functions::Functions;
 use crate::target::Command;
+use crate::target::command;
 use events::StreamId;
 use events::functions::Run;
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! Who has made a record: what filters may ask of it.
 
-use crate::expression::Expression;
+use crate::request::expression::Expression;
 use lang::Context;
 use sys::proc;
 

@@ -13,7 +13,7 @@ use crate::capture::Limits;
 use crate::error::{Error, Result};
 use crate::own_events;
 use crate::pipeline::merge::Merge;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use bpf::syscalls::{Maps, iterator, state};
 use std::collections::HashSet;
 use std::io;

@@ -1,7 +1,7 @@
 //! How many events the filters of the programs rejected.
 
 use super::load::Loaded;
-use crate::expression::Filtered;
+use crate::request::expression::Filtered;
 
 /// Reads the counters of the programs. After the last part that has a counter of its own, parts share one.
 pub fn count(loaded: &Loaded) -> Filtered {

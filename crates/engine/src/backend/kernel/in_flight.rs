@@ -12,7 +12,7 @@ use super::task_iterator::TaskIterator;
 use crate::capture::{self, Limits, Memory};
 use crate::own_events;
 use crate::pipeline::merge::Merge;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use bpf::syscalls::iterator::{HEAD, STATE, TRAILER};
 use bpf::syscalls::state;
 use events::encode::{self, Fixed};

@@ -24,6 +24,7 @@ mod live;
 pub mod load;
 mod map_set;
 mod missed;
+pub mod moved;
 mod orders;
 mod parallel;
 pub mod probes;

@@ -5,7 +5,7 @@ use super::{Kernel, filtered, in_flight, switch};
 use crate::control::{self, Order, State, Stream};
 use crate::error::{Error, Result};
 use crate::own_events;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use crate::target::Target;
 use bpf::capture_row::UNFILTERED;
 use events::generated::{P_PAUSED, P_RESUMED};

@@ -4,7 +4,7 @@
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
 
 use super::ring::Ring;
-use crate::enabling::Enabling;
+use crate::request::enabling::Enabling;
 use crate::stats::Passed;
 use std::collections::HashMap;
 use std::io;
@@ -141,8 +141,8 @@ pub fn make_shared(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::captures::Captures;
-    use crate::enabling::{Request, enable};
+    use crate::capture::captures::Captures;
+    use crate::request::enabling::{Request, enable};
     use crate::target::Target;
 
     fn enabled(of: &[String]) -> Vec<Arc<Enabling>> {

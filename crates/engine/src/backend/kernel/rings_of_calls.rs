@@ -1,7 +1,7 @@
 //! Which rings the events of calls go through: those that programs write themselves or, where that cannot be, the kernel's; and how large
 //! they are.
 
-use crate::captures::Captures;
+use crate::capture::captures::Captures;
 use crate::error::Result;
 use crate::plan::Plan;
 use bpf::scratch::Shape;

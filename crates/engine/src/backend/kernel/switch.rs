@@ -2,7 +2,7 @@
 
 use crate::capture::Limits;
 use crate::plan::Plan;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use bpf::capture_row::{FLAGS, ROW, WANTED};
 use bpf::syscalls::session_switch::{NO_UNKNOWN, STOPPED};
 use events::generated::X86_64;

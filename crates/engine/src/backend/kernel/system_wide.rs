@@ -13,7 +13,7 @@ use crate::capture::Limits;
 use crate::own_events;
 use crate::pipeline::merge::Merge;
 use crate::plan::Plan;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use events::generated::P_ATTACH;
 use std::collections::HashSet;
 use std::os::fd::AsRawFd;

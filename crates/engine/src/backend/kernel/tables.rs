@@ -1,7 +1,7 @@
 //! What the programs capture, written into maps: a row per call, and the ops of switches by selector.
 
 use crate::plan::Plan;
-use crate::select::Calls;
+use crate::request::select::Calls;
 use bpf::capture_row::{self as rows, Limits, NO_ROW, OP, ROW};
 use bpf::rows_at_exit;
 use events::generated::X86_64;

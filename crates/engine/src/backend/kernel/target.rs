@@ -4,7 +4,7 @@ use super::{descriptors, switch, tables, task_ids};
 use crate::capture;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-use crate::refusal::refused;
+use crate::rights::refusal::refused;
 use crate::target::Target as PlanTarget;
 use bpf::btf_offsets::{BtfOffsets, Credentials};
 use bpf::capture_row::{Frames, MAX_STRING};

@@ -7,10 +7,10 @@
 //!
 //! Dummies and clocks are events of their own, so that the kernel counts what each has lost.
 
-use crate::enabling::{Enabling, Source};
 use crate::error::{Error, Result};
 use crate::pipeline::merge::Merge;
 use crate::provider::{ArgLocation, AttachPoint};
+use crate::request::enabling::{Enabling, Source};
 use events::StreamId;
 use std::collections::HashMap;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::processes::Processes;
 use crate::backend::code::{Code, id_of};
-use crate::enabling::{Enabling, Source};
+use crate::request::enabling::{Enabling, Source};
 use crate::stats::{Counts, StackCounts};
 use events::encode::{self, Fixed};
 use events::layout::Layout;

@@ -214,7 +214,7 @@ impl Backend for Session {
                 };
                 attach_error(what, errno, tracer)
             }
-            (failed::EXEC, Target::Command(cmd)) => crate::command::exec_error(cmd, errno),
+            (failed::EXEC, Target::Command(cmd)) => crate::target::command::exec_error(cmd, errno),
             (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
             (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
             _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),

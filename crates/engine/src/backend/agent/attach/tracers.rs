@@ -15,7 +15,7 @@ use crate::backend::agent::planner::Planner;
 use crate::backend::agent::ticks::ticks_per_ms;
 use crate::backend::code::Files;
 use crate::error::{Error, Result};
-use crate::functions::{Functions, matches};
+use crate::request::functions::{Functions, matches};
 use abi::message::{FREE, HOOKED, Hello, Installed, Order, TRACED, Verdict, Welcome};
 use abi::stub::Variant;
 use abi::tracer::{self, Kind, PRELOADED, Refused, Reply};

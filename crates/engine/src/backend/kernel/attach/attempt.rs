@@ -3,7 +3,7 @@
 use super::{Attached, Way};
 use crate::backend::kernel::functions::Functions;
 use crate::error::{Error, Result};
-use crate::refusal::{refused, rejected};
+use crate::rights::refusal::{refused, rejected};
 use std::fmt::Display;
 use std::io;
 use sys::bpf::prog::{LoadError, Program};

@@ -14,7 +14,7 @@ mod registers;
 mod tracepoint;
 mod uprobe;
 
-use crate::moved::{Agents, Moved};
+use crate::backend::kernel::moved::{Agents, Moved};
 use crate::provider::file_point::FilePoint;
 use crate::provider::{ArgLocation, AttachPoint};
 use bpf::probes::Value;

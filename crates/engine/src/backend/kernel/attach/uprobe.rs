@@ -1,7 +1,7 @@
 //! At instructions of a file: all places with one link (uprobe_multi), or each with an event of its own (perf uprobes).
 
 use super::{Attached, Way, registers};
-use crate::moved::{Agents, Moved};
+use crate::backend::kernel::moved::{Agents, Moved};
 use crate::provider::ArgLocation;
 use crate::provider::file_point::FilePoint;
 use bpf::probes::Value;

@@ -1,9 +1,9 @@
 //! Why did it not fire? Explains an enabling that has recorded nothing, as far as its counters and the target's mappings show.
 
-use crate::enabling::Enabling;
 use crate::maps::Maps;
 use crate::plan::Plan;
 use crate::provider::LeftOut;
+use crate::request::enabling::Enabling;
 use crate::stats::Counts;
 use crate::target::Target;
 use events::Event;
@@ -152,8 +152,8 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::captures::Captures;
-    use crate::enabling::{Request, enable};
+    use crate::capture::captures::Captures;
+    use crate::request::enabling::{Request, enable};
 
     #[test]
     fn what_is_known_is_said() {

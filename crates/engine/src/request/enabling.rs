@@ -4,20 +4,20 @@
 //! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [str(ARGUMENT)]…'
 //! ```
 //!
-//! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::select::Calls`]). Any
+//! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::request::select::Calls`]). Any
 //! other probe is an [`Enabling`] with programs, rings and counters of its own.
 
-use crate::call_enabling::CallEnabling;
-use crate::captures::{self, Captures};
+use crate::capture::captures::{self, Captures};
 use crate::error::{Error, Result};
-use crate::expression::Expression;
-use crate::functions::{FunctionEnabling, Functions};
 use crate::heap;
-use crate::heap_enabling;
+use crate::provider::quoting;
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
-use crate::quoting;
+use crate::request::call_enabling::CallEnabling;
+use crate::request::expression::Expression;
+use crate::request::functions::{FunctionEnabling, Functions};
+use crate::request::heap_enabling;
+use crate::request::select::Calls;
 use crate::rights::{self, Sight};
-use crate::select::Calls;
 use crate::target::Target;
 use events::Schema;
 use events::dynamic;
@@ -207,7 +207,7 @@ pub struct Enabling {
     pub missing: Vec<String>,
     /// Its events do not say in which task they happened.
     pub anonymous: bool,
-    /// How it may harm the program, which the user accepted with `--force` ([`crate::returns`]).
+    /// How it may harm the program, which the user accepted with `--force` ([`crate::request::returns`]).
     pub danger: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! What can leave functions without returning, in the files that make up a program.
 
-use crate::modules::{self, Module};
+use crate::target::modules::{self, Module};
 use std::path::{Path, PathBuf};
 use symbols::raise::Means;
 

@@ -1,9 +1,9 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
 use crate::backend::kernel::{attach, load, ring_set, rings_of_calls};
-use crate::functions::Functions;
 use crate::plan::{Backend, OnFull, Plan, Unwind};
-use crate::select::Calls;
+use crate::request::functions::Functions;
+use crate::request::select::Calls;
 use crate::target::Target;
 
 /// What is lost where nothing runs at the entry of calls: each as a name and a description.

@@ -1,7 +1,7 @@
 //! What is recorded of allocations: the probes of the heap that are enabled, and what they need.
 
-use crate::expression::Expression;
 use crate::heap::{Shared, classes};
+use crate::request::expression::Expression;
 use events::Schema;
 use std::sync::Arc;
 

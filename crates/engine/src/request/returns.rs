@@ -11,11 +11,11 @@
 //! libc by itself raises nothing: it ends threads for files that import pthread_cancel or pthread_exit. So return probes of a C program
 //! that does not import them, and is linked with nothing that can raise, need no force.
 
-use crate::danger::Danger;
-use crate::enabling::Enabling;
 use crate::error::{Error, Result};
 use crate::provider::file_point::FilePoint;
+use crate::request::enabling::Enabling;
 use crate::target::Target;
+use crate::target::danger::Danger;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The filter of a session or of an enabling, typed for the classes that it applies to, and how many events it rejected.
 
-use crate::select::Calls;
+use crate::request::select::Calls;
 use events::generated as g;
 use events::names::Names;
 use events::schema::Ret;

@@ -1,6 +1,6 @@
 //! Which functions are traced: those of `function:GLOB` and `trapline graph`.
 
-use crate::heap_enabling;
+use crate::request::heap_enabling;
 use abi::stub::Variant;
 use events::Schema;
 use lang::pattern::glob;

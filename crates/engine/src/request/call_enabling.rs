@@ -1,6 +1,6 @@
 //! A call that is enabled: by its name, with a filter of its own.
 
-use crate::select::Calls;
+use crate::request::select::Calls;
 use lang::Filter;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::pipeline::filter::{EventFilter, RecorderFilter};
 use crate::plan::Plan;
-use crate::select::for_descriptors;
+use crate::request::select::for_descriptors;
 use events::functions::{self, Kind};
 use events::generated as g;
 use events::{Schema, registry};
