@@ -11,7 +11,7 @@
 use crate::programs::{self, Program};
 use crate::skips::{self, Skips};
 use crate::test::{self, cargo};
-use crate::{check_tables, codegen, edges, package, root, slowest, vm};
+use crate::{check_tables, codegen, edges, miri, package, root, slowest, vm};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -78,6 +78,7 @@ fn agent_lints() -> Result<()> {
 fn beside_the_machine(pure: &[Program], skips: &Skips) -> Result<test::Ran> {
     cargo_step("doc", &[("RUSTDOCFLAGS", "-D warnings")], "doc --quiet --no-deps --workspace")?;
     step("package", "cargo xtask package", || package::run(&[]))?;
+    step("miri", "cargo xtask miri", || miri::check(Some(skips.path())))?;
     tests("pure", pure, skips)
 }
 

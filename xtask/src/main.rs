@@ -11,6 +11,7 @@ mod codegen;
 mod compare;
 mod edges;
 mod lab;
+mod miri;
 mod package;
 mod programs;
 mod release;
@@ -25,7 +26,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask check [PACKAGE…] | ci | test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS] | \
-    codegen [--check] | edges | check-tables | dist | static [--smoke] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
+    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -53,6 +54,7 @@ fn chore(args: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "codegen" => codegen::run(&root(), rest),
         "edges" => edges::run(rest),
+        "miri" => miri::run(rest),
         "check-tables" => check_tables::run(rest),
         "compare-strace" => compare::run(rest),
         "bench" => {

@@ -19,8 +19,8 @@ extern "C" fn remember_sigpipe() {
 }
 
 // SAFETY: .init_array holds function pointers that the loader calls before main; this one only stores to an atomic.
-#[used]
-#[unsafe(link_section = ".init_array")]
+#[cfg_attr(not(miri), used, unsafe(link_section = ".init_array"))]
+#[cfg_attr(miri, allow(dead_code))]
 static AT_START: extern "C" fn() = remember_sigpipe;
 
 fn set(sig: i32, handler: usize, flags: i32) -> io::Result<()> {

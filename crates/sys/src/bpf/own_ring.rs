@@ -189,6 +189,35 @@ mod tests {
         }
     }
 
+    /// Miri tries orders of both sides, and finds what they do not order.
+    #[test]
+    fn two_threads_meet_at_every_place_of_the_ring() {
+        let values = values();
+        let mut ring = OwnRing::new(&values, &[PLACE]).unwrap();
+        let records = if cfg!(miri) { 40 } else { 20_000 };
+        let record = |n: usize| vec![n as u8; n * 137 % 490];
+        let writes = || {
+            for n in 0..records {
+                let tail = word(&values, PLACE.tail).load(Ordering::Relaxed);
+                while tail + SLACK as u64 > word(&values, PLACE.head).load(Ordering::Acquire) + SIZE as u64 {
+                    std::thread::yield_now();
+                }
+                write(&values, &record(n));
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(writes);
+            let mut next = 0;
+            while next < records {
+                ring.drain(|r| {
+                    assert_eq!(r, record(next));
+                    next += 1;
+                });
+                std::thread::yield_now();
+            }
+        });
+    }
+
     #[test]
     fn a_record_is_not_read_before_the_tail_has_passed_it() {
         let values = values();

@@ -114,16 +114,9 @@ impl Ring {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::os::fd::{FromRawFd, OwnedFd};
 
     fn fake(head: u64, tail: u64, words: &[u16]) -> Ring {
-        // SAFETY: a NUL-terminated name; the descriptor is ours alone, and as long as what is mapped of it.
-        let fd = unsafe {
-            let fd = libc::memfd_create(c"ring".as_ptr(), 0);
-            assert!(fd >= 0 && libc::ftruncate(fd, 8192) == 0);
-            OwnedFd::from_raw_fd(fd)
-        };
-        let map = Mapping::new(fd.as_fd(), 0, 8192, Mode::Shared).expect("a mapping");
+        let map = Mapping::anonymous(8192).expect("a mapping");
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).take(4096).collect();
         // SAFETY: the page of data, which nobody else uses.
         unsafe { map.base().add(4096).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };

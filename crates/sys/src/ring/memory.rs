@@ -1,10 +1,14 @@
 //! The memory that both sides map: its layout, and the words by which they meet.
 
+#[cfg(not(all(test, miri)))]
 use crate::check::check;
-use crate::mapping::{Mapping, Mode};
+use crate::mapping::Mapping;
+#[cfg(not(all(test, miri)))]
+use crate::mapping::Mode;
 use crate::ring::control::Page;
 use crate::span::{self, Nonsense, Span};
 use std::io;
+#[cfg(not(all(test, miri)))]
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -84,14 +88,23 @@ impl Memory {
         if !size.is_power_of_two() || size < SMALLEST {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        // Miri knows neither descriptors of memory nor two mappings of it.
+        #[cfg(all(test, miri))]
+        return Ok(Memory { map: Mapping::anonymous(HEAD + size)?, size });
+        #[cfg(not(all(test, miri)))]
+        Ok(Memory { map: Memory::map(HEAD + size)?, size })
+    }
+
+    #[cfg(not(all(test, miri)))]
+    fn map(len: usize) -> io::Result<Mapping> {
         // SAFETY: a NUL-terminated name and flags; a descriptor that is returned is ours.
         let fd = unsafe {
             let fd = check(libc::memfd_create(c"trapline-ring".as_ptr(), libc::MFD_CLOEXEC).into())?;
             OwnedFd::from_raw_fd(fd as i32)
         };
         let file = std::fs::File::from(fd);
-        file.set_len((HEAD + size) as u64)?;
-        Ok(Memory { map: Mapping::new(file.as_fd(), 0, HEAD + size, Mode::Shared)?, size })
+        file.set_len(len as u64)?;
+        Mapping::new(file.as_fd(), 0, len, Mode::Shared)
     }
 
     /// The words by which both sides meet.

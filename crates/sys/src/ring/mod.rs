@@ -39,6 +39,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::sync::atomic::Ordering;
+    use std::time::Duration;
 
     /// A ring, and the memory that an enemy of one side writes to.
     fn ring() -> (Reader, Writer, Arc<Memory>) {
@@ -65,6 +66,35 @@ mod tests {
             });
         }
         assert_eq!(reader.used(), 0);
+    }
+
+    /// Miri tries orders of both sides, and finds what they do not order.
+    #[test]
+    fn two_threads_meet_at_every_place_of_the_ring() {
+        let (mut reader, mut writer) = new(4096).unwrap();
+        let frames = if cfg!(miri) { 40 } else { 20_000 };
+        let frame = |n: usize| vec![n as u8; 1 + n * 137 % 900];
+        let writes = move || {
+            for n in 0..frames {
+                while writer.push(&frame(n)) == Err(NoRoom::Yet) {
+                    writer.wait_for_room(Duration::from_millis(50));
+                }
+            }
+            writer.finish();
+        };
+        std::thread::scope(|s| {
+            s.spawn(writes);
+            let (mut next, mut scratch, mut over) = (0, Vec::new(), false);
+            while !over {
+                reader.wait_for_frames(Duration::from_millis(50));
+                over = reader.is_finished();
+                reader.drain(&mut scratch, |f| {
+                    assert_eq!(f, frame(next));
+                    next += 1;
+                });
+            }
+            assert_eq!(next, frames);
+        });
     }
 
     #[test]
