@@ -195,7 +195,7 @@ pub fn cargo() -> OsString {
 }
 
 /// The packages whose tests trace processes, or watch the machine: they run after all others, when nothing else runs.
-const TRACE: [&str; 3] = ["cli", "engine", "sys"];
+const TRACE: [&str; 7] = ["cli", "collector", "engine", "kernel", "session", "sys", "unprivileged"];
 
 /// Whether the tests of a program trace processes, or watch the machine.
 pub fn traces(program: &Program) -> bool {

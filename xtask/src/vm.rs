@@ -64,7 +64,7 @@ const SHORT: &[&str] = &[
 ];
 
 /// Test programs of the engine that can run there.
-const OF_ENGINE: &[&str] = &["user_stacks", "live_stacks", "kernel_load", "slots"];
+const OF_KERNEL: &[&str] = &["user_stacks", "live_stacks", "kernel_load", "slots"];
 
 /// How long CI waits for them, with the start of the machine.
 const BUDGET: Duration = Duration::from_secs(480);
@@ -384,8 +384,8 @@ fn test_binaries(built: &[Program]) -> Result<Vec<(&'static str, &'static str, S
         let path = &found.with_context(|| format!("no test program {package}/{name} was built"))?.path;
         Ok(path.to_str().context("a path that is not UTF-8")?.to_string())
     };
-    let of_engine = OF_ENGINE.iter().map(|name| Ok((*name, "crates/engine", find("engine", name)?)));
-    std::iter::once(Ok(("e2e", "crates/cli", find("cli", "e2e")?))).chain(of_engine).collect()
+    let of_kernel = OF_KERNEL.iter().map(|name| Ok((*name, "crates/kernel", find("kernel", name)?)));
+    std::iter::once(Ok(("e2e", "crates/cli", find("cli", "e2e")?))).chain(of_kernel).collect()
 }
 
 /// Runs the tests: `FILTER` of the end-to-end tests, `BINARY/FILTER` of the others.
@@ -413,7 +413,7 @@ fn script_of(binaries: &[(&str, &str, String)], tests: &[&str]) -> Result<String
     ensure!(
         script.contains("--test-threads"),
         "no test is named: FILTER, or BINARY/FILTER of {}",
-        OF_ENGINE.join(", ")
+        OF_KERNEL.join(", ")
     );
     Ok(script + "[ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n")
 }
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn each_program_gets_its_own_tests() {
-        let binaries = [("e2e", "crates/cli", "/e2e".to_string()), ("user_stacks", "crates/engine", "/u".to_string())];
+        let binaries = [("e2e", "crates/cli", "/e2e".to_string()), ("user_stacks", "crates/kernel", "/u".to_string())];
         let script = script_of(&binaries, &["a::b", "user_stacks/"]).unwrap();
         let lines: Vec<&str> = script.lines().filter(|l| l.contains("--test-threads")).collect();
         assert!(lines[0].starts_with("'/e2e' ") && lines[0].contains(" 'a::b' ") && lines.len() == 2, "{script}");

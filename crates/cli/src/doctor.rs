@@ -4,7 +4,7 @@ use engine::Result;
 
 /// Prints the findings.
 pub fn run() -> Result<u8> {
-    let findings = engine::diagnosis::doctor::examine();
+    let findings = session::diagnosis::doctor::examine();
     let width = findings.iter().map(|f| f.what.len()).max().unwrap_or(0);
     let mut out = String::new();
     for f in &findings {

@@ -13,7 +13,7 @@
 //!
 //! What is not named here is refused: a new provider, a new tracepoint, a new argument.
 
-pub(crate) mod refusal;
+pub mod refusal;
 
 use crate::capture::captures::Captures;
 use crate::error::{Error, Result};

@@ -35,7 +35,7 @@ pub struct Command {
 }
 
 /// Of two tracers that trace each other, each waits for the other one.
-pub(crate) fn traces_trapline(what: String) -> Error {
+pub fn traces_trapline(what: String) -> Error {
     Error::failed(
         what,
         "it traces this trapline: each would wait for the other",

@@ -9,19 +9,18 @@ use crate::ask::Ask;
 use crate::complain;
 use crate::show::{Sinks, Told};
 use crate::stats::Stats;
-use crate::{filter, pack, preface, stacks, target};
+use crate::{filter, pack, preface, stacks, start, target};
 use ctf::folder::reason;
 use engine::control::Order;
-use engine::diagnosis::probes::{self, Reach};
 use engine::maps::Maps;
 use engine::pipeline::filter::{EventFilter, Tally};
 use engine::pipeline::pump::Pump;
 use engine::pipeline::recorder::{Begun, Monitor, News, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
+use engine::probe_diagnosis::{self, Reach};
 use engine::request::expression::Filtered;
 use engine::resolver::{Origin, Resolver};
-use engine::session;
 use engine::stats::Report;
 use engine::stats::totals::Totals;
 use engine::target::Target;
@@ -141,7 +140,7 @@ impl Run {
         let interrupts = Interrupts::watch(ask.keep.flight.is_some());
         let reach = Reach::watch(&plan);
         let begun = keep.as_ref().map(Recorder::begun);
-        let source = session::start(&mut plan, keep, !sinks.all.is_empty());
+        let source = start::start(&mut plan, keep, !sinks.all.is_empty());
         let mut source = source.inspect_err(|_| begun.iter().for_each(|b| b.discard()))?;
         let attached = source.take_attached();
         if ask.tracing.explain.is_some() {
@@ -438,7 +437,7 @@ impl Run {
     fn explain_probes(&self, report: &Report) {
         const MOST: usize = 10;
         let counts = report.enablings.iter().map(|(_, n)| n);
-        let lines = probes::explain(&self.plan, counts, self.reach.as_ref());
+        let lines = probe_diagnosis::explain(&self.plan, counts, self.reach.as_ref());
         lines.iter().take(MOST).for_each(|line| complain(line));
         if lines.len() > MOST {
             complain(&format!("{} more probes have recorded nothing (see --stats)", lines.len() - MOST));

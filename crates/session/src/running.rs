@@ -7,7 +7,7 @@
 //! | slab | the kernel | `slab-CACHE` | `slab start` |
 
 use crate::named::{self, Reply};
-use engine::backend::agent::attach::tracers;
+use collector::attach::tracers;
 use engine::slab::{self, Command, Session, Settings};
 use engine::{Error, Result};
 use serde_json::{Value, json};

@@ -2,7 +2,6 @@
 
 use crate::ask::Ask;
 use crate::captures;
-use engine::backend::perf;
 use engine::capture::Limits;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
@@ -13,6 +12,7 @@ use engine::target::command::{self, Variable};
 use engine::{Error, Result};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use unprivileged::perf;
 
 /// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h).
 const NAME: usize = 16;

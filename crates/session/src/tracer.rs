@@ -8,7 +8,7 @@ use crate::ask::Tracer;
 use crate::graph::Chosen;
 use crate::output::{complain, to_stdout};
 use crate::run::Status;
-use engine::backend::agent::attach::tracers::{self, Listed, Wanted};
+use collector::attach::tracers::{self, Listed, Wanted};
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 

@@ -51,7 +51,7 @@ struct Row {
 
 /// The tables. `dir`: for what tracers write.
 pub fn tables(trapline: &Path, dir: &Path, runs: usize) -> Result<String> {
-    let empty = lab::build_example("engine", "empty_programs")?;
+    let empty = lab::build_example("kernel", "empty_programs")?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from).min(CPUS);
     (0..cpus).map(|cpu| table(trapline, &empty, dir, runs, cpu)).collect()
 }

@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<()> {
     let bench = Bench {
         trapline: lab::build_trapline()?,
         before: options.before.clone(),
-        empty: lab::build_example("engine", "empty_programs")?,
+        empty: lab::build_example("kernel", "empty_programs")?,
         site: lab::build_program("site", scratch.path())?,
         bpftrace: installed("bpftrace"),
         runs: options.runs,

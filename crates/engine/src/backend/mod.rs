@@ -1,13 +1,8 @@
-//! Backends: how a session is carried out. All deliver the same events through one trait.
+//! What backends share, and the one that reads a recorded trace. The others are crates of their own, which know this one and not each other.
 
-pub mod agent;
-mod code;
-mod elf_file;
-mod fds;
-mod ids;
-pub mod joined;
-pub mod kernel;
-mod launch;
-pub mod perf;
-pub mod ptrace;
+pub mod code;
+pub mod elf_file;
+pub mod fds;
+pub mod ids;
+pub mod launch;
 pub mod recorded;

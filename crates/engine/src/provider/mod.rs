@@ -21,7 +21,7 @@ mod kernel_types;
 pub mod location;
 mod names;
 mod prototype;
-pub(crate) mod quoting;
+pub mod quoting;
 mod rawtracepoint;
 mod slab;
 mod software;

@@ -14,7 +14,7 @@ mod name;
 pub mod offsets;
 mod place;
 pub mod points;
-pub(crate) mod programs;
+pub mod programs;
 mod session;
 mod snapshot;
 pub mod symbols;
@@ -27,7 +27,7 @@ use crate::rights;
 use std::io;
 
 /// Refuses everybody but root: objects of the kernel belong to all users.
-pub(crate) fn only_root() -> Result<(), Error> {
+pub fn only_root() -> Result<(), Error> {
     if sys::process::euid() == 0 && rights::is_root() {
         return Ok(());
     }
@@ -36,12 +36,12 @@ pub(crate) fn only_root() -> Result<(), Error> {
 }
 
 /// The words of an error of the system, without its number.
-pub(crate) fn words(e: &io::Error) -> String {
+pub fn words(e: &io::Error) -> String {
     e.to_string().split(" (os error").next().unwrap_or_default().into()
 }
 
 /// A refusal of the system about a slab.
-pub(crate) fn unable(name: &str, e: &io::Error) -> Error {
+pub fn unable(name: &str, e: &io::Error) -> Error {
     let todo = match e.raw_os_error() {
         Some(1 | 13) => "run as root, with CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN",
         Some(7 | 12) => "leave fewer objects room: --max",

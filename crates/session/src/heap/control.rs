@@ -5,7 +5,7 @@ use super::{Drawing, style};
 use crate::ask::{Ask, Collector};
 use crate::named::{Reply, VERSION, reach};
 use crate::view;
-use engine::backend::agent::attach;
+use collector::attach;
 use engine::{Error, Result};
 use serde_json::{Value, json};
 use std::io::Read;

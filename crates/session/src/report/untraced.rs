@@ -1,7 +1,7 @@
 //! What a report prints about programs that ran without the agent: a line for each reason, as the recording printed it.
 
+use collector::untraced::{Gap, Gaps, STREAM};
 use ctf::trace::Trace;
-use engine::backend::agent::untraced::{Gap, Gaps, STREAM};
 use events::Event;
 use events::generated::P_UNTRACED;
 

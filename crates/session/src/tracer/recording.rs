@@ -5,7 +5,7 @@ use crate::graph::{self, Chosen};
 use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::{named, record, show};
-use engine::backend::agent::attach::recording::Recorder;
+use collector::attach::recording::Recorder;
 use engine::pipeline::selection::Selection;
 use engine::request::select::Calls;
 use engine::{Error, Result};

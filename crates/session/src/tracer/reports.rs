@@ -1,6 +1,6 @@
 //! What became of tracers, in words: failures and panics of their own code, and calls that none was told of.
 
-use engine::backend::agent::attach::tracers::Listed;
+use collector::attach::tracers::Listed;
 
 /// A line for each thing to report.
 pub fn lines<'t>(tracers: impl Iterator<Item = &'t Listed>) -> Vec<String> {

@@ -1,0 +1,705 @@
+//! The agent backend: functions of programs, traced by an agent in the process.
+//!
+//! ```text
+//!  command with LD_PRELOAD ──► agents ◄── socket ──► server (a thread): plans          ── said ──┐
+//!                                │                                                               ▼
+//!                                └── chunks in shared memory ──────────────────────────► backend: rounds over all processes
+//! ```
+//!
+//! `abi` describes what the two sides share, `patch` the stubs.
+
+mod allocations;
+pub mod attach;
+mod bounds;
+mod captured;
+mod chosen;
+pub mod chunks;
+pub mod explained;
+mod file;
+mod loadable;
+mod module;
+mod moments;
+mod planner;
+mod process;
+mod ready;
+mod runtime;
+mod server;
+mod sieve;
+mod silent;
+mod tables;
+mod ticks;
+mod tree;
+pub mod trial;
+pub mod untraced;
+mod who;
+
+use allocations::Heap;
+use attach::{Left, Running};
+use engine::backend::launch::{Launched, Waiting};
+use engine::control::{self, Agents, Order, State, Stream};
+use engine::error::{Error, Result};
+use engine::own_events;
+use engine::pipeline::backend::{Backend, Deliver, Polled};
+use engine::pipeline::functions::shown_name;
+use engine::plan::Plan;
+use engine::request::expression::{Expression, Filtered};
+use engine::request::functions::{FunctionEnabling, Functions};
+use engine::stats::{Counts as Tally, Losses, Report};
+use engine::target::{Command, Target};
+use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
+use events::{Schema, StreamId, functions};
+use module::Known;
+use moments::Moments;
+use planner::Planner;
+use process::Process;
+use ready::Plans;
+use server::{Counts, Room, Said, Server};
+use sieve::Sieve;
+use silent::Silent;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+use sys::agent::{Backlog, Life, Listener, SocketFile};
+use sys::ptrace::Change;
+use ticks::ticks_per_ms;
+use tree::Tree;
+use untraced::{Executed, Gap, Gaps};
+use who::Known as Who;
+
+/// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
+/// word, ns.
+const LATE: u64 = 2_000_000;
+/// The same for allocations, whose order over all threads counts: on a busy machine a thread may wait long for a processor, ns.
+const HEAP_LATE: u64 = 50_000_000;
+
+/// A session of functions.
+pub struct Agent {
+    /// The command, where this backend has started it.
+    command: Launched,
+    /// Processes that the agent was injected into, and is taken out of at the end.
+    attached: Vec<i32>,
+    from: Receiver<Said>,
+    /// Requests that the server has not taken yet.
+    backlog: Backlog,
+    counts: Arc<Counts>,
+    _life: Arc<Life>,
+    processes: Vec<Process>,
+    silent: Silent,
+    moments: Moments,
+    /// Reports processes and threads, unless another backend does.
+    tree: Option<Tree>,
+    sieve: Sieve,
+    /// Where allocations are recorded.
+    heap: Option<Heap>,
+    /// No functions are.
+    no_functions: bool,
+    /// What was asked for by name ([`Functions::asked`]).
+    asked: Vec<(String, String)>,
+    /// Functions of libraries are traced too.
+    has_libraries: bool,
+    /// Files with functions to be traced.
+    modules: Vec<Arc<Known>>,
+    /// Stops and starts that are to be delivered.
+    marks: Vec<Vec<u8>>,
+    dropped: HashMap<StreamId, u64>,
+    trouble: Vec<String>,
+    left_out: Vec<String>,
+    /// Removed at the end; the server may listen a little longer.
+    socket: Option<SocketFile>,
+    executed: Arc<Executed>,
+    gaps: Gaps,
+    stopping: bool,
+    /// It stops as soon as no agent waits for an answer.
+    finishing: bool,
+    /// Execs that the agent could not follow.
+    left: u64,
+}
+
+fn cannot(what: &str, e: &io::Error) -> Error {
+    Error::failed(what, e.to_string(), "free some memory or processes")
+}
+
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+    /// The command's program.
+    program: Vec<u8>,
+}
+
+impl Offer {
+    /// For this command.
+    ///
+    /// # Errors
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
+        bounds::begin_session();
+        loadable::check(command)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place(loadable::loads_asan(command))?;
+        let beside = file.parent().unwrap_or(Path::new("/"));
+        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
+        self.serve_with(Room::of(plan, functions), plan.paused, plan.filter.clone(), functions, command)
+    }
+
+    fn serve_with(
+        self,
+        room: Room,
+        paused: bool,
+        filter: Option<Arc<Expression>>,
+        functions: &Functions,
+        command: Option<i32>,
+    ) -> Result<Agent> {
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
+        serve(self.listener, planner, self.users, room, paused, filter, functions, begin).map(|(agent, _)| agent)
+    }
+}
+
+/// Begins to answer agents, in threads of its own. `begin` tells the server of processes.
+#[allow(clippy::too_many_arguments)]
+fn serve(
+    listener: Listener,
+    planner: Planner,
+    users: Vec<u32>,
+    room: Room,
+    paused: bool,
+    filter: Option<Arc<Expression>>,
+    functions: &Functions,
+    begin: impl FnOnce(&mut Server),
+) -> Result<(Agent, Arc<Plans>)> {
+    let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+    let (to, from) = mpsc::channel();
+    let counts = Arc::new(Counts::default());
+    counts.paused.store(paused, Ordering::Release);
+    let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+    let (executed, socket) = (Arc::new(Executed::default()), listener.file());
+    let executed_too = Arc::clone(&executed);
+    let heard = to.clone();
+    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>| {
+        let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
+        events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
+    };
+    let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, filter.clone(), !paused));
+    let plans = Arc::new(Plans::new(planner, Box::new(report)));
+    let plans_too = Arc::clone(&plans);
+    let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
+    let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
+    begin(&mut server);
+    std::thread::Builder::new()
+        .name("trapline-agents".into())
+        .spawn(move || server.run())
+        .map_err(|e| cannot("thread", &e))?;
+    let agent = Agent {
+        backlog,
+        command: Launched::default(),
+        attached: Vec::new(),
+        from,
+        counts,
+        _life: life,
+        processes: Vec::new(),
+        silent: Silent::default(),
+        moments: Moments::new(),
+        tree: None,
+        sieve: Sieve::new(&functions.enablings, filter, !paused, plans.numbers()),
+        heap,
+        no_functions: functions.none,
+        asked: functions.asked(),
+        has_libraries: functions.libraries,
+        modules: Vec::new(),
+        marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
+        dropped: HashMap::new(),
+        trouble: Vec::new(),
+        left_out: Vec::new(),
+        socket,
+        executed,
+        gaps: Gaps::default(),
+        stopping: false,
+        finishing: false,
+        left: 0,
+    };
+    Ok((agent, plans))
+}
+
+impl Agent {
+    /// Starts the command with the agent, or injects the agent into running processes.
+    ///
+    /// # Errors
+    /// The command cannot load the agent, or the processes cannot be attached to.
+    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
+        match &plan.target {
+            Target::Command(command) => Agent::start_command(plan, functions, command),
+            Target::Pids(pids) => Agent::attach(plan, functions, pids),
+            Target::All { .. } => Err(Error::usage("-a", "functions are traced in one program", "use -p PID")),
+        }
+    }
+
+    fn start_command(plan: &Plan, functions: &Functions, command: &Command) -> Result<Agent> {
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
+        waiting.release();
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
+    }
+
+    /// Attaches to processes; to all of them, or to none.
+    fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        bounds::begin_session();
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let mut planner = Planner::new(functions.clone(), ticks_per_ms());
+        let running: Vec<Running> = pids
+            .iter()
+            .map(|pid| Running::new(*pid, |maps| (planner.prepare(*pid, maps), planner.modules(*pid, maps))))
+            .collect::<Result<_>>()?;
+        let first = pids.first().copied().unwrap_or_default();
+        if let Some(ended) = pids.iter().find(|pid| sys::process::has_ended(**pid)) {
+            return Err(attach::ended(*ended));
+        }
+        if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
+            let why = format!("it is in another network namespace than process {first}");
+            return Err(Error::failed(format!("-p {other}"), why, "trace them in two sessions"));
+        }
+        let listener = Listener::near(first).map_err(|e| attach::far(first, &e))?;
+        let name = listener.name().to_string();
+        let users = vec![sys::process::euid(), sys::process::ruid()];
+        let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
+        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        let (mut agent, plans) = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
+        agent.tree = Some(Tree::default());
+        for process in running {
+            // Dropped, the agent detaches from those that have been attached to.
+            process.attach(&name, &plans)?;
+            agent.attached.push(process.pid());
+        }
+        Ok(agent)
+    }
+
+    /// Takes the agents out of the processes that were attached to, and of their children.
+    fn detach(&mut self) {
+        let attached = std::mem::take(&mut self.attached);
+        if attached.is_empty() {
+            return;
+        }
+        let mut pids = attached.clone();
+        pids.extend(self.processes.iter().map(|p| p.pid).filter(|pid| !attached.contains(pid)));
+        for pid in pids.into_iter().filter(|pid| !sys::process::has_ended(*pid)) {
+            match attach::detach(pid) {
+                Ok(Left::Nothing) => {}
+                Ok(Left::Hook) => self.trouble.push(format!(
+                    "process {pid}: threads are still in functions that were traced: the unwinder's hook stays in libgcc until the next session"
+                )),
+                Ok(Left::Bytes(n)) => {
+                    self.trouble.push(format!("process {pid}: {n} functions have other bytes than trapline left there"));
+                }
+                Err(_) if sys::process::has_ended(pid) => {}
+                Err(e) => self.trouble.push(e.to_string()),
+            }
+        }
+    }
+
+    /// No process will begin or go on: stops once all that have asked are answered.
+    pub fn finish(&mut self) {
+        self.finishing = true;
+    }
+
+    fn hear(&mut self, each: &mut dyn Deliver) {
+        while let Ok(said) = self.from.try_recv() {
+            match said {
+                Said::Event(stream, event) => {
+                    if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes()) {
+                        self.sieve.note(&event);
+                    }
+                    each.event(stream, &event);
+                }
+                Said::Came(came) => self.tree.iter_mut().for_each(|t| t.came(&came)),
+                Said::Maps(events) if self.tree.is_some() => {
+                    events.iter().for_each(|event| each.event(StreamId::MAPS, event));
+                }
+                // The other backend reports them.
+                Said::Maps(_) => {}
+                Said::Module(known) => self.modules.push(known),
+                Said::Trouble(line) => self.trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
+                Said::Gap(gap) => self.gap(&gap, each),
+                Said::Begun(begun) => {
+                    // A new program: the memory of the one before is complete.
+                    if !begun.is_fork {
+                        self.processes.iter_mut().filter(|p| p.pid == begun.pid).for_each(Process::replace);
+                    }
+                    self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
+                    // It began as the session was when it asked.
+                    begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
+                    self.silent.add(&begun.shared);
+                    let (pid, own) = (begun.pid, begun.own_pid);
+                    let who = Who { comm: begun.comm.clone(), ids: begun.ids };
+                    let allocations = self.heap.as_mut().map(|h| h.begin(pid, own, who));
+                    self.processes.push(Process::new(*begun, allocations));
+                }
+            }
+        }
+    }
+
+    fn gap(&mut self, gap: &Gap, each: &mut dyn Deliver) {
+        self.gaps.note(gap);
+        each.event(untraced::STREAM, &gap.event());
+    }
+
+    fn state(&mut self) -> State {
+        let streams = self.processes.iter_mut().map(|p| {
+            let shared = p.chunks().shared();
+            let (size, pending) = (shared.chunks() * shared.chunk_size(), p.pending());
+            Stream {
+                name: format!("process_{}", p.pid),
+                used: p.waiting() as u64,
+                size: size as u64,
+                dropped: p.dropped.saturating_add(pending),
+            }
+        });
+        let streams = streams.collect();
+        // What threads have dropped since their last chunk is in no header yet.
+        let pending = self.processes.iter_mut().fold(0u64, |n, p| n.saturating_add(p.pending()));
+        let losses = self.losses(self.lost().saturating_add(pending));
+        State {
+            streams,
+            filtered: self.filtered(),
+            functions: self.functions(losses.total),
+            heap: self.heap.iter().flat_map(|h| h.counts()).collect(),
+            running: self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied()).collect(),
+            agents: Some(Agents {
+                processes: self.processes.len() as u64,
+                threads: self.processes.iter().map(|p| p.threads() as u64).sum(),
+                modules: self.modules.iter().filter(|m| !m.plan.sites.is_empty()).count() as u64,
+                patched: self.counts.functions.load(Ordering::Relaxed),
+                refused: self.counts.refused.load(Ordering::Relaxed),
+            }),
+            losses,
+            ..State::default()
+        }
+    }
+
+    /// Records that were dropped.
+    fn lost(&self) -> u64 {
+        self.dropped.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// Losses of records: which functions they were of, and whether entries or exits, nobody knows; nor whether of functions or of the
+    /// heap, where both are recorded.
+    fn losses(&self, total: u64) -> Losses {
+        let of_functions = total > 0 && self.heap.is_none();
+        Losses { total, classes: if of_functions { vec![(functions::lost().id, total)] } else { Vec::new() } }
+    }
+
+    /// What was counted of functions. `lost` records are of functions, unless there is a heap too.
+    fn functions(&self, lost: u64) -> Vec<(FunctionEnabling, Tally)> {
+        if self.no_functions { Vec::new() } else { self.sieve.counts(if self.heap.is_some() { 0 } else { lost }) }
+    }
+
+    /// Events that filters have rejected.
+    fn filtered(&self) -> Filtered {
+        let mut all = self.sieve.filtered();
+        self.heap.iter().for_each(|h| all.add(h.chosen.filtered()));
+        all
+    }
+
+    /// From this moment on records are events, or not.
+    fn phase(&mut self, running: bool) {
+        let now = sys::time::stamp().0;
+        self.sieve.switch(now, running);
+        self.heap.iter_mut().for_each(|h| h.chosen.switch(now, running));
+    }
+
+    /// From now on other functions are recorded, all of which have stubs.
+    fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
+        for e in enablings.iter().filter(|e| !self.sieve.knows(e)) {
+            let has = |name: &String| {
+                let shown = shown_name(name);
+                e.has([name.as_str()].into_iter().chain(shown.as_deref()))
+            };
+            let mut without = self.modules.iter().flat_map(|m| &m.others).filter(|n| has(n));
+            let what = format!("-e '+{}'", e.probe());
+            if let Some(first) = without.next() {
+                let name = shown_name(first).unwrap_or_else(|| first.clone());
+                let more = without.count();
+                let others = if more > 0 { format!(" (and {more} others)") } else { String::new() };
+                let why = format!(
+                    "{name}{others} was not patched when its program started, and running programs are not patched"
+                );
+                return Err(Error::failed(what, why, "record another session that names it at the start"));
+            }
+            if self.sieve.matched(e) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(what, "no function of this name could be patched", todo));
+            }
+        }
+        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.sieve.is_without(p)) {
+            let gone = FunctionEnabling { pattern: pattern.clone(), ..FunctionEnabling::default() };
+            if self.sieve.matched(&gone) == 0 {
+                let todo = "see 'trapline session status'";
+                return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
+            }
+        }
+        self.sieve.select(sys::time::stamp().0, enablings);
+        Ok(())
+    }
+
+    fn switch(&mut self, running: bool) {
+        if running {
+            self.marks.push(mark(&P_RESUMED));
+            self.set_running(true);
+            self.phase(true);
+        } else {
+            self.phase(false);
+            self.set_running(false);
+            self.marks.push(mark(&P_PAUSED));
+        }
+    }
+
+    fn set_running(&self, running: bool) {
+        self.counts.paused.store(!running, Ordering::Release);
+        self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
+    }
+}
+
+/// The network namespace of a process, as far as it may be seen.
+fn network_of(pid: i32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()
+}
+
+/// Why a target is refused that is no command, where functions are traced beside other probes.
+pub fn no_command() -> Error {
+    let todo = "trace its functions alone, or start the command under trapline";
+    Error::usage("-p", "functions of a running process share a trace with nothing else", todo)
+}
+
+/// The event of a stop or a start, now.
+fn mark(schema: &'static Schema) -> Vec<u8> {
+    let own = sys::process::own_pid() as u32;
+    own_events::process(schema, sys::time::monotonic(), (own, own), &[], &[])
+}
+
+/// Whether functions can be traced here.
+///
+/// # Errors
+/// Why not.
+pub fn possible() -> std::result::Result<(), String> {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has =
+        |flag: &str| flags.lines().find(|l| l.starts_with("flags")).is_some_and(|l| l.split(' ').any(|f| f == flag));
+    if !has("constant_tsc") || !has("nonstop_tsc") {
+        return Err("the time stamp counter of this processor does not run at a constant rate".into());
+    }
+    file::place(false).map(drop).map_err(|e| e.to_string())
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.detach();
+        self.counts.stop.store(true, Ordering::Release);
+    }
+}
+
+impl Backend for Agent {
+    fn name(&self) -> &'static str {
+        "agent"
+    }
+
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
+        let late = if self.heap.is_some() { HEAP_LATE } else { LATE };
+        let until = sys::time::monotonic().saturating_sub(late);
+        if self.finishing && self.counts.busy.load(Ordering::Acquire) == 0 {
+            self.stop();
+        }
+        // Before the processes: what is not answered yet may begin one.
+        let is_over = !self.attached.is_empty() || self.command_status().is_some();
+        let over = self.stopping || is_over && self.counts.busy.load(Ordering::Acquire) == 0;
+        for mark in std::mem::take(&mut self.marks) {
+            match (&mut self.tree, mark.first_chunk()) {
+                (Some(tree), Some(at)) => tree.put(u64::from_le_bytes(*at), mark),
+                _ => each.event(StreamId::TRACER, &mark),
+            }
+        }
+        self.hear(each);
+        if !room {
+            return Polled::default();
+        }
+        let (mut events, mut ended) = (0, Vec::new());
+        // A record is written before anything that follows from what it says can happen: what is read from now on, and is older, is
+        // complete as far as one address is concerned. Events have an order among those of others, too.
+        let complete = self.moments.now().tsc;
+        for (n, process) in self.processes.iter_mut().enumerate() {
+            let tree = self.tree.as_mut();
+            let heap = self.heap.as_ref();
+            let (records, is_over) =
+                process.read(self.stopping, &mut self.moments, &mut self.sieve, heap, &mut self.dropped, tree, each);
+            events += records;
+            if is_over {
+                ended.push(n);
+            }
+        }
+        for n in ended.into_iter().rev() {
+            let mut process = self.processes.remove(n);
+            if let (Some(heap), Some(allocations)) = (&mut self.heap, process.allocations.take()) {
+                heap.end(allocations, process.is_replaced(), self.moments.now().tsc);
+            }
+            // Another program may run in it now.
+            if !self.processes.iter().any(|p| p.pid == process.pid) {
+                self.sieve.end(process.pid as u32);
+            }
+            self.left = self.left.saturating_add(process.left());
+            if process.is_broken() {
+                self.trouble.push(format!(
+                    "process {}: it has written over the memory that it shares with trapline: what is recorded of it may be wrong, and what is lost is not known",
+                    process.pid
+                ));
+            }
+        }
+        let ended = over && self.processes.is_empty();
+        let mut ended = ended && (self.stopping || !self.executed.is_waiting() && !self.silent.may_be_there());
+        if ended && !self.stopping {
+            // One that is silent no more has asked since, or executes another program: that waits to be heard, is being heard, or was.
+            ended = self.backlog.is_empty() && self.counts.busy.load(Ordering::Acquire) == 0;
+            self.hear(each);
+            ended &= self.processes.is_empty() && !self.executed.is_waiting();
+        }
+        let ended = ended || self.command.has_failed();
+        if let Some(heap) = &mut self.heap {
+            let until = match (ended, heap.has_consumer()) {
+                (true, _) => u64::MAX,
+                (_, true) => complete,
+                _ => self.moments.ago(HEAP_LATE),
+            };
+            heap.deliver(until, &self.moments, self.processes.iter_mut().filter_map(|p| p.allocations.as_mut()), each);
+        }
+        if !self.command.has_failed() {
+            self.executed.missing(ended).iter().for_each(|gap| self.gap(gap, each));
+        }
+        if let Some(tree) = &mut self.tree {
+            tree.look(ended, self.command.pid.zip(self.command.known_status()), |pid| {
+                self.processes.iter().any(|p| p.pid == pid)
+            });
+            tree.deliver(if ended { u64::MAX } else { until }, each);
+        }
+        each.settled(if ended { u64::MAX } else { until });
+        if ended {
+            self.counts.stop.store(true, Ordering::Release);
+            self.socket.iter().for_each(SocketFile::remove);
+        }
+        Polled { events, ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        std::thread::sleep(timeout.min(Duration::from_millis(1)));
+    }
+
+    fn control(&mut self, order: Order) -> Result<State> {
+        match order {
+            Order::Status => {}
+            Order::Stop => self.switch(false),
+            Order::Start => self.switch(true),
+            Order::Functions(enablings) => self.select(&enablings)?,
+            Order::Attach(_) | Order::Detach(_) => {
+                let what = "a running process has no agent, and an agent is not taken out of one";
+                return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));
+            }
+            _ => return Err(control::unable("this", "agent")),
+        }
+        Ok(self.state())
+    }
+
+    fn stop(&mut self) {
+        if !std::mem::replace(&mut self.stopping, true) {
+            self.phase(false);
+            self.set_running(false);
+            // Calls that are open last until now.
+            if !self.no_functions {
+                self.marks.push(mark(&P_PAUSED));
+            }
+            self.detach();
+        }
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.command.pid
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.command.status(false)
+    }
+
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
+        self.command.error(&plan.target)
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        self.dropped.keys().copied().collect()
+    }
+
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        self.dropped.get(&stream).copied().unwrap_or(0)
+    }
+
+    fn report(&mut self) -> Report {
+        // A session can end by itself, where an agent found nothing to do. After the report trapline may end at any moment, and with it
+        // a call in a process that is being detached from.
+        self.detach();
+        let mut trouble = std::mem::take(&mut self.trouble);
+        for said in self.from.try_iter() {
+            match said {
+                Said::Trouble(line) => trouble.push(line),
+                Said::LeftOut(line) => self.left_out.push(line),
+                Said::Gap(gap) => self.gaps.note(&gap),
+                Said::Module(known) => self.modules.push(known),
+                _ => {}
+            }
+        }
+        trouble.extend(self.gaps.lines());
+        if self.left > 0 {
+            let why =
+                "trapline cannot be reached from where it is executed (another network namespace, a seccomp filter)";
+            trouble.push(format!("not traced: {}: {why}", untraced::programs(self.left)));
+        }
+        let losses = self.losses(self.lost());
+        let functions = self.functions(losses.total);
+        let heap: Vec<_> = self.heap.iter().flat_map(|h| h.counts()).collect();
+        let mut lines: Vec<String> = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
+        lines.extend(heap.iter().map(|(e, n)| n.line(&e.label())));
+        let planned = self.modules.iter().map(|known| explained::planned(known)).collect();
+        let mut left_out = std::mem::take(&mut self.left_out);
+        left_out.extend(explained::unmatched(&self.modules, &self.asked, self.has_libraries));
+        let filtered = self.filtered();
+        Report { filtered, functions, heap, lines, losses, trouble, left_out, planned, ..Report::default() }
+    }
+}

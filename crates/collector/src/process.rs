@@ -1,0 +1,296 @@
+//! A traced process, as the backend sees it.
+
+use super::allocations::{Allocations, Heap};
+use super::bounds::Bounds;
+use super::chunks::Chunks;
+use super::moments::Moments;
+use super::server::Begun;
+use super::sieve::Sieve;
+use super::tree::Tree;
+use engine::pipeline::backend::Deliver;
+use events::StreamId;
+use events::functions::{Run, time};
+use events::stream::Scope;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+use sys::agent::Held;
+use sys::{proc, process};
+
+/// How often it is looked which threads have ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// It.
+pub struct Process {
+    /// As trapline numbers it.
+    pub pid: i32,
+    own_pid: u32,
+    /// Its name when it began.
+    comm: Vec<u8>,
+    chunks: Chunks,
+    _held: Held,
+    ended: OwnedFd,
+    /// Another program has taken its place: what is left is read once.
+    replaced: bool,
+    /// Threads that were there when it was last looked: as the process numbers them, and as trapline does.
+    threads: HashMap<u32, u32>,
+    looked: Option<Instant>,
+    /// Threads with chunks, and since when: one that was not there when it was looked after that is gone.
+    seen: HashMap<u32, Instant>,
+    /// Threads of which records were delivered, as trapline numbers them.
+    begun: HashSet<u32>,
+    /// Where allocations are recorded.
+    pub allocations: Option<Allocations>,
+    /// Records of functions among those of allocations.
+    others: Vec<u8>,
+    /// Records of its threads that were dropped.
+    pub dropped: u64,
+    bounds: Bounds,
+}
+
+impl Process {
+    /// One that has begun.
+    pub fn new(begun: Begun, allocations: Option<Allocations>) -> Process {
+        let threads = proc::threads(begun.pid).map_or(1, |all| all.len());
+        Process {
+            pid: begun.pid,
+            own_pid: begun.own_pid,
+            comm: begun.comm.unwrap_or_default(),
+            chunks: Chunks::new(begun.shared),
+            _held: begun.held,
+            ended: begun.ended,
+            replaced: false,
+            threads: HashMap::new(),
+            looked: None,
+            seen: HashMap::new(),
+            begun: HashSet::new(),
+            allocations,
+            others: Vec::new(),
+            dropped: 0,
+            bounds: Bounds::new(threads),
+        }
+    }
+
+    /// Records that threads have dropped since their last chunks.
+    pub fn pending(&mut self) -> u64 {
+        let [pending, ..] = self.chunks.shared().counts();
+        self.bounds.lost(pending, self.dropped)
+    }
+
+    /// Programs that it was about to execute, and into which the agent could not follow.
+    pub fn left(&mut self) -> u64 {
+        let [.., left] = self.chunks.shared().counts();
+        self.bounds.programs(left)
+    }
+
+    /// Whether it has said what cannot be true: it has written over the memory that it shares with trapline.
+    pub fn is_broken(&self) -> bool {
+        self.bounds.broken
+    }
+
+    /// Another program runs in it now.
+    pub fn replace(&mut self) {
+        self.replaced = true;
+    }
+
+    /// Whether another program has taken its place.
+    pub fn is_replaced(&self) -> bool {
+        self.replaced
+    }
+
+    /// Its chunks.
+    pub fn chunks(&self) -> &Chunks {
+        &self.chunks
+    }
+
+    /// Bytes of records that wait to be read.
+    pub fn waiting(&mut self) -> usize {
+        self.chunks.waiting()
+    }
+
+    /// How many threads have written records, of those that were there when it was last looked.
+    pub fn threads(&self) -> usize {
+        let allocates = |tid: &u32| self.allocations.as_ref().is_some_and(|a| a.has(*tid));
+        self.threads.values().filter(|tid| self.begun.contains(tid) || allocates(tid)).count()
+    }
+
+    /// The stream of a thread of its, by the thread's number in trapline's namespace. Enabling 0 is for calls.
+    fn stream(tid: u32) -> StreamId {
+        StreamId::new(Scope::Thread(tid), 1)
+    }
+
+    /// Looks which threads there are, unless it has just done so; whether it has looked.
+    fn look(&mut self) -> bool {
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
+            return false;
+        }
+        self.looked = Some(Instant::now());
+        let tids = proc::threads(self.pid).unwrap_or_default();
+        let same = self.own_pid == self.pid as u32;
+        let own = |tid: i32| {
+            let inner = || proc::status_field(tid, "NSpid")?.split_ascii_whitespace().last()?.parse().ok();
+            if same { Some(tid as u32) } else { inner() }
+        };
+        self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
+        self.bounds.have_seen(self.threads.keys());
+        true
+    }
+
+    /// Threads with records, other than the first, that are not there any more. The kernel's list of threads may lack one while others
+    /// end, so the thread itself is asked for too.
+    fn ended_threads(&self) -> Vec<u32> {
+        let there: HashSet<u32> = self.threads.values().copied().collect();
+        let is_gone = |tid: &&u32| **tid != self.pid as u32 && !there.contains(tid) && !proc::exists(**tid as i32);
+        self.begun.iter().filter(is_gone).copied().collect()
+    }
+
+    /// Delivers what is new and passes `sieve`; tells `tree` which threads begin and end. Returns how many records were read, and
+    /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream. `heap` knows the processes of the
+    /// session, where allocations are recorded.
+    #[allow(clippy::too_many_arguments)]
+    pub fn read(
+        &mut self,
+        last: bool,
+        moments: &mut Moments,
+        sieve: &mut Sieve,
+        heap: Option<&Heap>,
+        dropped: &mut HashMap<StreamId, u64>,
+        mut tree: Option<&mut Tree>,
+        each: &mut dyn Deliver,
+    ) -> (usize, bool) {
+        // Before the records: a thread that is gone then has written all of its.
+        let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
+        let looked_now = !over && self.look();
+        // Those that have ended by now have written all of their records.
+        let ended = if tree.is_some() && looked_now { self.ended_threads() } else { Vec::new() };
+        let at = sys::time::monotonic();
+        let now = Instant::now();
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
+        self.chunks.threads().for_each(|tid| {
+            seen.entry(tid).or_insert(now);
+        });
+        self.seen = seen;
+        let Process {
+            pid,
+            own_pid,
+            comm,
+            chunks,
+            threads,
+            looked,
+            seen,
+            begun,
+            dropped: lost,
+            allocations,
+            others,
+            bounds,
+            ..
+        } = self;
+        let same = *own_pid == *pid as u32;
+        // The kernel's list of threads may lack one while others end, so the thread itself is asked for too.
+        let gone = |tid: u32| {
+            seen.get(&tid).is_some_and(|since| looked.is_some_and(|at| at > *since))
+                && !threads.contains_key(&tid)
+                && !(same && proc::exists(tid as i32))
+        };
+        let to = moments.now();
+        if allocations.is_some() {
+            chunks.shared().tell_time(to.tsc);
+        }
+        let impossible = sieve.impossible();
+        bounds.begin_round();
+        let records = chunks.read(over, gone, |mut run| {
+            let tid = match threads.get(&run.tid) {
+                Some(tid) => *tid,
+                None if run.tid == *own_pid => *pid as u32,
+                None if same && proc::has_thread(*pid, run.tid as i32) || bounds.has_thread(run.tid) => run.tid,
+                // Nobody's records.
+                None => return,
+            };
+            run.dropped = bounds.lost(run.dropped, *lost);
+            let stream = Process::stream(tid);
+            let all = dropped.entry(stream).or_default();
+            *all = all.saturating_add(run.dropped);
+            *lost = lost.saturating_add(run.dropped);
+            let taken = run.pair.0;
+            let run = Run {
+                stream,
+                pid: *pid as u32,
+                begins: !begun.contains(&tid),
+                records: run.records,
+                high: run.high,
+                from: moments.at(taken),
+                to,
+                dropped: run.dropped,
+            };
+            // With a minimum of time, an entry is written when its call ends, with its own time.
+            let first = first_record(&run).filter(|tsc| *tsc < taken);
+            let run = first.map_or(run, |tsc| Run { from: moments.at(tsc), ..run });
+            let run = match (allocations.as_mut(), heap) {
+                (Some(allocations), Some(heap)) => {
+                    let taken = allocations.take(&run, others, |own| heap.parent(own));
+                    if others.is_empty() && (taken > 0 || run.dropped == 0) {
+                        return;
+                    }
+                    Run { records: others, ..run }
+                }
+                _ => run,
+            };
+            if let Some(run) = sieve.take(&run) {
+                if begun.insert(tid)
+                    && tid != *pid as u32
+                    && let Some(tree) = &mut tree
+                {
+                    tree.thread_begins((*pid as u32, tid), begins_at(&run, moments), comm);
+                }
+                each.functions(&run);
+            }
+        });
+        bounds.broken |= sieve.impossible() != impossible;
+        // The end of the first thread is that of the process.
+        if let Some(tree) = tree {
+            let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
+            for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
+                self.begun.remove(&tid);
+                tree.thread_ends((self.pid as u32, tid), at);
+            }
+        }
+        // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
+        if over || last {
+            let left = self.pending();
+            if left > 0 {
+                let stream = Process::stream(self.pid as u32);
+                self.dropped = self.dropped.saturating_add(left);
+                let all = dropped.entry(stream).or_default();
+                *all = all.saturating_add(left);
+                let begins = self.begun.insert(self.pid as u32);
+                let (pid, records) = (self.pid as u32, &[][..]);
+                each.functions(&Run {
+                    stream,
+                    pid,
+                    begins,
+                    records,
+                    high: (to.tsc >> 32) as u32,
+                    from: to,
+                    to,
+                    dropped: left,
+                });
+            }
+        }
+        (records, over || last)
+    }
+}
+
+/// The time stamp counter in the first record of a run.
+fn first_record(run: &Run<'_>) -> Option<u64> {
+    let (high, part) = run.parts().next()?;
+    Some(u64::from(high) << 32 | u64::from(time(part.first_chunk()?)))
+}
+
+/// A moment before the first record of a thread, ns: its chunk may be older, if the thread waited for a processor with it.
+fn begins_at(run: &Run<'_>, moments: &Moments) -> u64 {
+    /// What two ways to compute a time may differ by.
+    const ROUNDED: u64 = 1000;
+    let at = first_record(run).map(|tsc| moments.at(tsc).monotonic);
+    at.map_or(run.from.monotonic, |at| at.saturating_sub(ROUNDED).max(run.from.monotonic))
+}

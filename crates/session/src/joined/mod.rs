@@ -1,0 +1,238 @@
+//! Functions beside calls and probes: a backend that starts the command, and the agent in it.
+//!
+//! ```text
+//!  offer: the agent's file, a socket ─► the command's environment ─► the first backend starts it ─► the agent's threads
+//!
+//!  first: calls, probes, processes ─► loading: what loads the agent is left out ─┐
+//!  agent: functions ────────────────────────────────────────────────────────────┴─► settled: the lesser of both ─► one source
+//! ```
+//!
+//! The first backend knows where the agent's code is, and leaves out the calls that it makes ([`Plan::hidden_code`]). The session ends
+//! with the first backend: it follows all processes.
+
+mod loading;
+
+use collector::{self as agent, Agent, Offer};
+use engine::control::{Order, Preparer, State};
+use engine::error::{Error, Result};
+use engine::pipeline::backend::{Attached, Backend, Deliver, Polled};
+use engine::plan::Plan;
+use engine::stats::Report;
+use engine::target::Target;
+use events::functions::Run;
+use events::generated::{P_PAUSED, P_RESUMED};
+use events::{Schema, StreamId};
+use loading::Loading;
+use std::time::Duration;
+use sys::ptrace::Change;
+use sys::time;
+
+/// How much older than a round an event may be that the first backend delivers after it, ns.
+const SLACK: u64 = 2_000_000;
+/// How long the agent's buffers may wait for the next round.
+const ROUND: Duration = Duration::from_millis(1);
+
+/// Both backends.
+pub struct Joined {
+    first: Box<dyn Backend>,
+    agent: Agent,
+    loading: Loading,
+    first_ended: bool,
+    /// All events of the first backend up to that time have come, ns.
+    settled: u64,
+}
+
+/// What the command needs to load the agent, put into its environment; none where the plan needs only one backend.
+///
+/// # Errors
+/// There is no command, or it cannot load the agent.
+pub fn offer(plan: &mut Plan) -> Result<Option<Offer>> {
+    if !plan.is_joined() {
+        return Ok(None);
+    }
+    let Target::Command(command) = &mut plan.target else { return Err(agent::no_command()) };
+    let offer = Offer::new(command)?;
+    let variables = offer.variables(command);
+    command.image = command.image.with(&variables.each_ref().map(|(name, value)| (*name, &**value)));
+    Ok(Some(offer))
+}
+
+impl Joined {
+    /// Joins the agent to a backend that has started the command.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(first: Box<dyn Backend>, offer: Offer, plan: &Plan) -> Result<Joined> {
+        let functions = plan.functions.clone().unwrap_or_default();
+        let delivered = plan.delivered_calls();
+        // Orders may ask for others later.
+        let is_delivered = |call: &Schema| plan.named || delivered.contains(call);
+        let loading = Loading::new(offer.file(), |call| plan.class_of(call), is_delivered);
+        let agent = offer.serve(plan, &functions, first.command())?;
+        Ok(Joined { first, agent, loading, first_ended: false, settled: 0 })
+    }
+}
+
+/// What the first backend delivers, without what loads the agent. Notes the time of the last event.
+struct First<'a> {
+    loading: &'a mut Loading,
+    last: Option<u64>,
+    each: &'a mut dyn Deliver,
+}
+
+impl Deliver for First<'_> {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        self.last = event.first_chunk().map(|b| u64::from_le_bytes(*b));
+        if !self.loading.is_part(event) {
+            self.each.event(stream, event);
+        }
+    }
+
+    fn functions(&mut self, run: &Run<'_>) {
+        self.each.functions(run);
+    }
+
+    fn settled(&mut self, _until: u64) {}
+}
+
+/// What the agent delivers, without stops and starts, which the first backend reports. Notes what is settled instead of passing it on.
+struct Second<'a> {
+    settled: Option<u64>,
+    each: &'a mut dyn Deliver,
+}
+
+impl Deliver for Second<'_> {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        let marks = [&P_PAUSED, &P_RESUMED].map(|mark| mark.id.to_le_bytes());
+        if !marks.iter().any(|id| event.get(8..10) == Some(id)) {
+            self.each.event(stream, event);
+        }
+    }
+
+    fn functions(&mut self, run: &Run<'_>) {
+        self.each.functions(run);
+    }
+
+    fn settled(&mut self, until: u64) {
+        self.settled = Some(until);
+    }
+}
+
+impl Backend for Joined {
+    fn name(&self) -> &'static str {
+        match self.first.name() {
+            "kernel" => "kernel+agent",
+            "perf" => "perf+agent",
+            _ => "ptrace+agent",
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.first.has_begun()
+    }
+
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
+        let began = time::monotonic();
+        let mut polled = Polled { events: 0, ended: self.first_ended };
+        if !self.first_ended {
+            let mut first = First { loading: &mut self.loading, last: None, each };
+            polled = self.first.poll(room, &mut first);
+            // Events come in order: with some, those after the last one may still come, however old they are.
+            self.settled = match first.last {
+                _ if polled.ended => u64::MAX,
+                _ if !room => self.settled,
+                Some(last) => self.settled.max(last.min(began.saturating_sub(SLACK))),
+                None => self.settled.max(began.saturating_sub(SLACK)),
+            };
+            self.first_ended = polled.ended;
+        }
+        if self.first_ended {
+            // No process is left, or nothing more is wanted of any.
+            self.agent.finish();
+        }
+        let mut second = Second { settled: None, each };
+        let of_agent = self.agent.poll(room || self.first_ended, &mut second);
+        if let Some(until) = second.settled {
+            each.settled(until.min(self.settled));
+        }
+        Polled { events: polled.events + of_agent.events, ended: self.first_ended && of_agent.ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        if self.first_ended {
+            return self.agent.wait(timeout);
+        }
+        self.first.wait(timeout.min(ROUND));
+    }
+
+    fn control(&mut self, order: Order) -> Result<State> {
+        let (first, second) = match order {
+            Order::Stop => (Order::Stop, Order::Stop),
+            Order::Start => (Order::Start, Order::Start),
+            Order::Functions(_) => (Order::Status, order),
+            // Refused by the agent.
+            Order::Attach(_) | Order::Detach(_) => return self.agent.control(order),
+            _ => (order, Order::Status),
+        };
+        // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent
+        // refuses is not done by the other either.
+        let (mut state, second) = if matches!(first, Order::Start) {
+            (self.first.control(first)?, self.agent.control(second)?)
+        } else {
+            let second = self.agent.control(second)?;
+            (self.first.control(first)?, second)
+        };
+        state.streams.extend(second.streams);
+        state.losses.add(&second.losses);
+        state.filtered.add(&second.filtered);
+        (state.functions, state.heap, state.agents) = (second.functions, second.heap, second.agents);
+        Ok(state)
+    }
+
+    fn take_preparer(&mut self) -> Option<Box<dyn Preparer>> {
+        self.first.take_preparer()
+    }
+
+    fn stop(&mut self) {
+        // The agent stops with it, once it has let go of all threads.
+        self.first.stop();
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.first.command()
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.first.command_status()
+    }
+
+    fn take_attached(&mut self) -> Attached {
+        self.first.take_attached()
+    }
+
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
+        self.first.failure(plan)
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        let mut all = self.first.streams();
+        all.extend(self.agent.streams());
+        all
+    }
+
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        self.first.dropped_on(stream) + self.agent.dropped_on(stream)
+    }
+
+    fn report(&mut self) -> Report {
+        let (mut report, second) = (self.first.report(), self.agent.report());
+        report.losses.add(&second.losses);
+        report.filtered.add(&second.filtered);
+        (report.functions, report.heap) = (second.functions, second.heap);
+        report.lines.extend(second.lines);
+        report.planned = second.planned;
+        report.trouble.extend(second.trouble);
+        report.left_out.extend(second.left_out);
+        report
+    }
+}

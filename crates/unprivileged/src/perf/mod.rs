@@ -1,0 +1,425 @@
+//! The perf backend: samples with copied stacks, for users who may not use bpf(2).
+//!
+//! ```text
+//! clock of each thread ─► registers, 32 KiB of the stack ─► ring per CPU ─► merge by time ─► walk by tables ─► events
+//! mappings, forks, names, ends ───────────────────────────────┘
+//! ```
+//!
+//! The kernel copies the inner part of the stack of the interrupted thread into the ring; the drain thread walks it while the target runs
+//! on. Only frames are kept. Records of all CPUs are taken in order of time, so that a stack is walked with the mappings that it was
+//! taken with. Tables are built by another thread, and the rings are emptied meanwhile.
+//!
+//! The command waits at a pipe until its events are open; they are switched on by its exec, and inherited by what it starts.
+
+mod processes;
+mod rings;
+mod samples;
+
+use engine::backend::code::build_beside;
+use engine::backend::launch::{Launched, Waiting};
+use engine::control::{self, Order, State, Stream};
+use engine::error::{Error, Result};
+use engine::own_events;
+use engine::pipeline::backend::{Backend, Deliver, Polled};
+use engine::pipeline::merge::Merge;
+use engine::plan::Plan;
+use engine::stats::{Cost, Losses, Report, large_enough};
+use engine::target::Target;
+use events::StreamId;
+use events::generated as g;
+use events::stream::Scope;
+use processes::Processes;
+pub use rings::can_carry;
+use rings::{Begin, Rings};
+use samples::{Each, Samples};
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+use sys::perf::record::Record;
+use sys::ptrace::Change;
+use sys::{proc, process, time};
+
+/// The most bytes that wait for tables; then the rings fill up, and count.
+const MOST_WAITING: usize = 256 << 20;
+/// `CLONE_VM | CLONE_THREAD`.
+const CLONE_THREAD: u64 = 0x100 | 0x1_0000;
+
+/// A running session.
+pub struct Perf {
+    rings: Rings,
+    merge: Merge,
+    /// Records in order, which are being worked off.
+    batch: Batch,
+    processes: Processes,
+    samples: Samples,
+    /// Clocks that the kernel has stopped: since when.
+    throttled: HashMap<(u64, u64), u64>,
+    /// Events of trapline's own making, which are to be handed over.
+    own: Vec<Vec<u8>>,
+    labels: Vec<String>,
+    command: Launched,
+    /// Readable from the command's end on; none: its end was seen, or there is no command.
+    ended: Option<OwnedFd>,
+    held: bool,
+    /// Records say that something was lost since it was last counted.
+    loses: bool,
+    stopping: bool,
+    over: bool,
+    idle: u32,
+    report: Report,
+}
+
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    /// Stream and length of each record.
+    index: Vec<(StreamId, usize)>,
+}
+
+impl Perf {
+    /// Opens the events, and starts the command or attaches.
+    ///
+    /// # Errors
+    /// The user may not; a target that is not there.
+    pub fn start(plan: &Plan) -> Result<Perf> {
+        if matches!(plan.target, Target::All { .. }) {
+            let why = "stacks are copied of a command's or a process's threads only";
+            return Err(Error::usage("-a", why, "use the kernel backend, or -p PID"));
+        }
+        // What the file's capabilities would allow is not the user's.
+        engine::rights::act_as_the_user();
+        let mut waiting = match &plan.target {
+            Target::Command(cmd) => Some(Waiting::fork(cmd, &[])?),
+            _ => None,
+        };
+        let _ = process::raise_file_limit();
+        let rings = Rings::new(&plan.probes, plan.copied_stack, plan.buffer)?;
+        let mut perf = Perf {
+            rings,
+            merge: Merge::default(),
+            batch: Batch::default(),
+            processes: Processes::default(),
+            samples: Samples::new(&plan.probes),
+            throttled: HashMap::new(),
+            own: Vec::new(),
+            labels: plan.probes.iter().map(|e| e.label()).collect(),
+            command: Launched::default(),
+            ended: None,
+            held: plan.named && plan.paused,
+            loses: false,
+            stopping: false,
+            over: false,
+            idle: 0,
+            report: Report::default(),
+        };
+        if perf.held {
+            perf.mark(&g::P_PAUSED);
+        }
+        match (&mut waiting, &plan.target) {
+            (Some(waiting), _) => perf.begin(waiting)?,
+            (None, Target::Pids(pids)) => {
+                for pid in pids {
+                    perf.attach(proc::process_of(*pid).unwrap_or(*pid))?;
+                }
+                if !perf.held {
+                    perf.rings.tick(true);
+                }
+            }
+            _ => {}
+        }
+        Ok(perf)
+    }
+
+    /// Opens the events of the command, and releases it.
+    fn begin(&mut self, waiting: &mut Waiting) -> Result<()> {
+        let pid = waiting.pid;
+        let cannot = |e: std::io::Error| Error::failed("the command", e.to_string(), "see 'trapline doctor'");
+        self.rings.add(pid, if self.held { Begin::Told } else { Begin::Exec }).map_err(cannot)?;
+        self.ended = Some(process::pidfd(pid, false).map_err(cannot)?);
+        self.processes.begin(pid as u32, pid as u32, b"trapline".to_vec());
+        waiting.release();
+        self.command = Launched::new(pid, waiting.failure());
+        Ok(())
+    }
+
+    /// Opens the events of all threads of a process.
+    fn attach(&mut self, pid: i32) -> Result<()> {
+        let what = || format!("-p {pid}");
+        let mut known: Vec<i32> = Vec::new();
+        loop {
+            let gone = |_| Error::failed(what(), "no such process", "see 'ps -e'");
+            let all = proc::threads(pid).map_err(gone)?;
+            let fresh: Vec<i32> = all.into_iter().filter(|tid| !known.contains(tid)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for tid in fresh {
+                self.rings.add(tid, Begin::Told).map_err(|e| refused(what(), &e))?;
+                known.push(tid);
+                let (uid, gid) = engine::backend::ids::ids(tid);
+                let comm = proc::comm(tid).unwrap_or_default();
+                let who = (pid as u32, tid as u32);
+                self.own.push(own_events::process(&g::P_ATTACH, time::monotonic(), who, &[0, uid, gid], &[&comm]));
+            }
+        }
+        self.processes.attach(pid as u32, &known);
+        Ok(())
+    }
+
+    fn mark(&mut self, schema: &'static events::Schema) {
+        let own = process::own_pid() as u32;
+        self.own.push(own_events::process(schema, time::monotonic(), (own, own), &[], &[]));
+    }
+
+    fn hold(&mut self, held: bool) {
+        if held != self.held {
+            self.held = held;
+            self.rings.tick(!held);
+            self.mark(if held { &g::P_PAUSED } else { &g::P_RESUMED });
+        }
+    }
+
+    /// Whether all that was traced has ended.
+    fn all_ended(&self) -> bool {
+        self.ended.is_none() && !self.processes.are_there()
+    }
+
+    /// Hands over what is older than `until`; returns how many records there were.
+    fn round(&mut self, until: u64, each: Each<'_>) -> usize {
+        self.own.drain(..).for_each(|event| each(StreamId::TRACER, &event));
+        self.rings.drain(&mut self.merge);
+        let Batch { bytes, index } = &mut self.batch;
+        bytes.clear();
+        index.clear();
+        self.merge.release(until, |stream, record| {
+            index.push((stream, record.len()));
+            bytes.extend_from_slice(record);
+        });
+        let batch = std::mem::take(&mut self.batch);
+        let mut rest = &batch.bytes[..];
+        for (stream, len) in &batch.index {
+            let (record, after) = rest.split_at(*len);
+            rest = after;
+            self.take(*stream, record, each);
+        }
+        let n = batch.index.len();
+        self.batch = batch;
+        n
+    }
+
+    /// Works a record off.
+    fn take(&mut self, stream: StreamId, bytes: &[u8], each: Each<'_>) {
+        let Perf { rings, merge, processes, samples, .. } = self;
+        let mut say = |schema, time, who, args: &[u64], tails: &[&[u8]]| {
+            each(stream, &own_events::process(schema, time, who, args, tails));
+        };
+        match rings.parse(bytes) {
+            Record::Sample(sample) => {
+                if let Some(nth) = rings.enabling(sample.stamp.id) {
+                    samples.take(nth, &sample, processes, each);
+                }
+            }
+            Record::Mapping(m, _) => {
+                let meanwhile = || {
+                    if merge.waiting() < MOST_WAITING {
+                        rings.drain(merge);
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                };
+                let mut meanwhile = meanwhile;
+                processes.map(&m, &mut |bytes| build_beside(bytes, &mut meanwhile));
+            }
+            Record::Comm { who, exec: true, name, stamp } => {
+                processes.exec(who.0, name);
+                let (uid, gid) = processes.ids(who.0, who.1);
+                let args = [0, who.1.into(), uid.into(), gid.into()];
+                say(&g::P_EXEC, stamp.time, who, &args, &[name]);
+            }
+            Record::Comm { who, name, .. } => processes.rename(who, name),
+            Record::Fork { who, parent, time } => {
+                processes.fork(who, parent);
+                let flags = if who.0 == parent.0 { CLONE_THREAD } else { 0 };
+                let args = [0, who.0.into(), who.1.into(), flags];
+                say(&g::P_FORK, time, parent, &args, &[processes.comm(parent.1)]);
+            }
+            Record::Exit { who, time } => {
+                processes.exit(who);
+                // The record does not tell how.
+                say(&g::P_EXIT, time, who, &[0, 0, 0], &[]);
+            }
+            Record::Lost(n) => {
+                rings.note_lost(stream, n);
+                self.loses = true;
+            }
+            Record::Throttle { over: false, id, time } => drop(self.throttled.insert(id, time)),
+            Record::Throttle { over: true, id, time } => {
+                let Some(nth) = rings.enabling(id.0) else { return };
+                let since = self.throttled.remove(&id);
+                let ticks = since.and_then(|since| time.saturating_sub(since).checked_div(rings.period(nth)));
+                samples.missed(nth, ticks.unwrap_or(0));
+            }
+            Record::Other(_) => {}
+        }
+    }
+
+    /// Reads the end of the command, if it has ended.
+    fn collect_command(&mut self) {
+        if self.ended.is_none() {
+            self.command.status(false);
+        }
+    }
+
+    /// Ends the session: no event ticks any more, and the rest is handed over.
+    fn end(&mut self, each: Each<'_>) -> usize {
+        self.rings.tick(false);
+        let mut n = self.round(u64::MAX, each);
+        // What has come while tables were built.
+        n += self.round(u64::MAX, each);
+        self.rings.count_lost();
+        self.over = true;
+        self.report = self.counted();
+        n
+    }
+
+    fn losses(&self) -> Losses {
+        Losses { total: (0..self.labels.len()).map(|nth| self.rings.dropped(nth)).sum(), classes: Vec::new() }
+    }
+
+    fn counted(&self) -> Report {
+        let enablings = self.samples.counts(|nth| self.rings.dropped(nth));
+        let files = &self.processes.files;
+        let mut stacks = self.samples.stacks.clone();
+        stacks.tables = vec![
+            ("modules", files.built),
+            ("build_ns", files.build_ns),
+            ("unreadable", files.unreadable),
+            ("lost_records", self.rings.lost()),
+            ("snapshots", self.processes.snapshots),
+            ("updates", self.processes.updates),
+        ];
+        let losses = self.losses();
+        Report {
+            // More than this is hardly allowed by any limit on locked memory.
+            large_enough_buffer: large_enough(self.rings.size as u64, self.rings.passed, losses.total)
+                .filter(|n| *n <= 64 << 20),
+            lines: self.labels.iter().zip(&enablings).map(|(label, (_, n))| n.line(label)).collect(),
+            cost: Some(Cost { programs: None, drain_ns: time::of_thread() }),
+            losses,
+            stacks,
+            enablings,
+            ..Report::default()
+        }
+    }
+}
+
+/// Why a process cannot be attached to.
+fn refused(what: String, e: &std::io::Error) -> Error {
+    const EMFILE: i32 = 24;
+    if e.raw_os_error() == Some(EMFILE) {
+        let why = "each of its threads takes two descriptors and more per CPU, and there are too many";
+        return Error::failed(what, why, "raise 'ulimit -Hn', or run trapline as root");
+    }
+    let why = match e.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "not permitted: the process belongs to another user or is privileged".to_string()
+        }
+        _ => e.to_string(),
+    };
+    Error::failed(what, why, "run as root, or name a process of your own")
+}
+
+impl Backend for Perf {
+    fn name(&self) -> &'static str {
+        "perf"
+    }
+
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
+        if self.over {
+            return Polled { events: 0, ended: true };
+        }
+        let mut events = 0;
+        if room {
+            events = self.round(time::monotonic(), &mut |stream, event| each.event(stream, event));
+        }
+        self.idle = if events > 0 { 0 } else { self.idle + 1 };
+        if self.idle % 64 == 63 {
+            self.processes.forget_ended();
+        }
+        if std::mem::take(&mut self.loses) {
+            self.rings.count_lost();
+        }
+        if self.stopping || self.all_ended() {
+            events += self.end(&mut |stream, event| each.event(stream, event));
+        }
+        self.collect_command();
+        Polled { events, ended: self.over }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        let fds: Vec<_> = self.ended.iter().map(|fd| fd.as_fd()).chain(self.rings.fds()).collect();
+        let _ = process::wait_any(&fds, Some(timeout));
+        drop(fds);
+        let over = |fd: &OwnedFd| process::wait_readable(fd, Duration::ZERO).unwrap_or(true);
+        if self.ended.as_ref().is_some_and(over) {
+            self.ended = None;
+        }
+    }
+
+    fn control(&mut self, order: Order) -> Result<State> {
+        if self.over {
+            return Err(control::ended());
+        }
+        match &order {
+            Order::Status => {}
+            Order::Stop => self.hold(true),
+            Order::Start => self.hold(false),
+            Order::Enable(addition) => return Err(control::unable(&*addition.enabling.name, "perf")),
+            Order::Disable(_) => return Err(control::unable("the probe", "perf")),
+            Order::Attach(pid) | Order::Detach(pid) => return Err(control::unable(format!("-p {pid}"), "perf")),
+            Order::Functions(_) => return Err(control::unable("functions", "perf")),
+            Order::Select(_) | Order::Filter(..) => return Err(control::unable("the calls", "perf")),
+        }
+        self.rings.count_lost();
+        let stream = |cpu| {
+            let dropped = (0..self.labels.len()).map(|nth| self.rings.dropped_on(cpu, nth)).sum();
+            Stream { name: StreamId::cpu(cpu).to_string(), used: 0, size: self.rings.size as u64, dropped }
+        };
+        Ok(State {
+            streams: self.rings.cpus().map(stream).collect(),
+            losses: self.losses(),
+            enablings: self.samples.counts(|nth| self.rings.dropped(nth)),
+            ..State::default()
+        })
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.command.pid
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.command.status(!self.stopping)
+    }
+
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
+        self.command.error(&plan.target)
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        let nths = 0..=self.labels.len() as u16;
+        nths.flat_map(|nth| self.rings.cpus().map(move |cpu| StreamId::new(Scope::Cpu(cpu), nth))).collect()
+    }
+
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        let all = (0..self.labels.len()).flat_map(|nth| self.rings.cpus().map(move |cpu| (nth, cpu)));
+        let of = |(nth, cpu): &(usize, u32)| StreamId::new(Scope::Cpu(*cpu), *nth as u16 + 1) == stream;
+        all.into_iter().find(of).map_or(0, |(nth, cpu)| self.rings.dropped_on(cpu, nth))
+    }
+
+    fn report(&mut self) -> Report {
+        std::mem::take(&mut self.report)
+    }
+}

@@ -1,0 +1,211 @@
+//! Events out of the ptracer: encoded once, pushed whole, waited for or counted.
+
+use crate::ptrace::thread::Pending;
+use engine::plan::OnFull;
+use events::encode::{self, Fixed};
+use events::layout::CAP_32BIT;
+use events::schema::Schema;
+use std::time::Duration;
+use sys::ring::control::Ptracer;
+use sys::ring::{NoRoom, Writer};
+
+/// The writing end.
+pub struct Emitter {
+    ring: Writer,
+    on_full: OnFull,
+    buf: Vec<u8>,
+    parent: i32,
+    /// The front end is gone or has asked to stop: nothing is written any more.
+    pub silent: bool,
+    /// The session is stopped: calls and signals are not reported, but forks, execs and ends are.
+    pub held: bool,
+}
+
+impl Emitter {
+    /// Writes to `ring` for the front end `parent`.
+    pub fn new(ring: Writer, on_full: OnFull, parent: i32) -> Self {
+        Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false, held: false }
+    }
+
+    /// Whether the front end has gone, or asked to stop.
+    pub fn abandoned(&self) -> bool {
+        sys::process::parent() != self.parent || self.control().must_stop()
+    }
+
+    /// The control page.
+    pub fn control(&self) -> Ptracer<'_> {
+        self.ring.control()
+    }
+
+    /// Marks the end of the events in the ring.
+    pub fn finish(&self) {
+        self.ring.finish();
+    }
+
+    /// Stops or resumes reporting calls and signals, and writes the event for it.
+    pub fn hold(&mut self, held: bool) {
+        use events::generated::{P_PAUSED, P_RESUMED};
+        if held != self.held {
+            let own = (self.parent, self.parent);
+            self.process(if held { &P_PAUSED } else { &P_RESUMED }, own, &[], &[]);
+            self.held = held;
+        }
+    }
+
+    /// Whether the event is in the ring.
+    fn push(&mut self) -> bool {
+        if self.silent {
+            return false;
+        }
+        loop {
+            match self.ring.push(&self.buf) {
+                Ok(()) => return true,
+                Err(NoRoom::Yet) if self.on_full == OnFull::Block => {}
+                Err(NoRoom::Yet | NoRoom::Ever) => return self.drop_it(),
+                // Nobody reads any more, so waiting would never end.
+                Err(NoRoom::Reader(_)) => {
+                    self.silent = true;
+                    return self.drop_it();
+                }
+            }
+            self.ring.wait_for_room(Duration::from_millis(50));
+            if self.abandoned() {
+                self.silent = true;
+                return false;
+            }
+        }
+    }
+
+    fn drop_it(&self) -> bool {
+        let class = self.buf.get(8..10).map(|id| u16::from_le_bytes([id[0], id[1]]));
+        self.control().drop_event(class);
+        false
+    }
+
+    /// A stack: its id, kind, why it ended and how many frames are guessed; and its frames. Whether it is in the ring.
+    pub fn stack(&mut self, (pid, tid): (i32, i32), numbers: [u64; 4], frames: &[u8]) -> bool {
+        let schema = &events::generated::P_STACK;
+        let Some(layout) = events::registry::layout(schema.id) else { return false };
+        let [id, kind, ended, guessed] = numbers;
+        self.buf.clear();
+        let f = Fixed { time: sys::time::monotonic(), cap: 1, tid: tid as u32, pid: pid as u32, ..Fixed::default() };
+        encode::fixed(&mut self.buf, schema, layout, &f, &[1, id, kind, ended, guessed]);
+        encode::many_tail(&mut self.buf, frames, 8);
+        self.push()
+    }
+
+    /// A `process:` event with integer arguments `args` and string tails for its first arguments.
+    pub fn process(&mut self, schema: &'static Schema, who: (i32, i32), args: &[u64], strings: &[&[u8]]) {
+        self.process_at(sys::time::monotonic(), schema, who, args, strings);
+    }
+
+    /// A `process:` event at a given time.
+    pub fn process_at(
+        &mut self,
+        time: u64,
+        schema: &'static Schema,
+        (pid, tid): (i32, i32),
+        args: &[u64],
+        strings: &[&[u8]],
+    ) {
+        if self.silent || self.held && is_of_signals(schema) {
+            return;
+        }
+        let Some(layout) = events::registry::layout(schema.id) else { return };
+        let mut cap = 0;
+        for i in 0..strings.len() {
+            cap |= 1 << (2 * i);
+        }
+        self.buf.clear();
+        let f = Fixed { time, cap, tid: tid as u32, pid: pid as u32, ..Fixed::default() };
+        encode::fixed(&mut self.buf, schema, layout, &f, args);
+        for (spec, s) in layout.tails.iter().zip(strings) {
+            match spec.shape {
+                events::layout::Shape::Str => encode::str_tail(&mut self.buf, s),
+                _ => encode::bytes_tail(&mut self.buf, s),
+            }
+        }
+        self.push();
+    }
+
+    /// A call: its end, or with `more` [`events::layout::CAP_NO_RESULT`] what is known without one.
+    pub fn call(&mut self, who: (i32, i32), p: &Pending, end: &End<'_>) {
+        if self.silent || self.held {
+            return;
+        }
+        self.buf.clear();
+        encode_call(&mut self.buf, who, p, end);
+        self.push();
+    }
+
+    /// The notice that a call is still running (`attach` 0), was found running at attach (1), or is left running (2).
+    pub fn in_flight(&mut self, who: (i32, i32), p: &Pending, attach: u64) {
+        if self.silent || self.held {
+            return;
+        }
+        let mut call = Vec::new();
+        let now = sys::time::monotonic();
+        let more = events::layout::CAP_NO_RESULT | start_unknown(attach);
+        let end = End { time: now, ret: 0, more, out: &[], cpu: p.cpu };
+        encode_call(&mut call, who, p, &end);
+        if call.len() > usize::from(u16::MAX) {
+            // Too much for a notice: the end will show it all.
+            call.clear();
+            encode::fixed(&mut call, p.schema, p.layout, &fixed(who, p, &end), &p.args);
+            for spec in &p.layout.tails {
+                encode::empty_tail(&mut call, spec.shape);
+            }
+        }
+        self.process_at(now, &events::generated::P_INFLIGHT, who, &[0, attach], &[&call]);
+    }
+}
+
+/// Events that a stopped session skips, like calls.
+fn is_of_signals(schema: &Schema) -> bool {
+    use events::generated::{P_SIGNAL, P_STOP};
+    [P_SIGNAL.id, P_STOP.id].contains(&schema.base)
+}
+
+fn start_unknown(attach: u64) -> u16 {
+    if attach == 1 { events::layout::CAP_START_UNKNOWN } else { 0 }
+}
+
+/// How a call ended.
+pub struct End<'a> {
+    /// When.
+    pub time: u64,
+    /// Raw result.
+    pub ret: i64,
+    /// Capture bits to add.
+    pub more: u16,
+    /// Tails of exit; empty for none, which writes empty ones.
+    pub out: &'a [u8],
+    /// Processor at entry.
+    pub cpu: u16,
+}
+
+fn fixed((pid, tid): (i32, i32), p: &Pending, end: &End<'_>) -> Fixed {
+    let raw = p.schema.name == "raw" && p.args[1] == u64::from(sys::ptrace::ARCH_I386);
+    Fixed {
+        time: end.time,
+        cap: p.caps | end.more | if raw { CAP_32BIT } else { 0 },
+        tid: tid as u32,
+        pid: pid as u32,
+        start: p.start,
+        ret: end.ret,
+        cpu_in: end.cpu,
+        ..Fixed::default()
+    }
+}
+
+fn encode_call(buf: &mut Vec<u8>, who: (i32, i32), p: &Pending, end: &End<'_>) {
+    encode::fixed(buf, p.schema, p.layout, &fixed(who, p, end), &p.args);
+    buf.extend_from_slice(&p.tails);
+    if end.out.is_empty() {
+        for spec in p.layout.tails.iter().filter(|t| t.out) {
+            encode::empty_tail(buf, spec.shape);
+        }
+    } else {
+        buf.extend_from_slice(end.out);
+    }
+}

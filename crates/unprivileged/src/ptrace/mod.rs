@@ -1,0 +1,409 @@
+//! The ptrace backend: a process of its own that traces, and a shared ring that carries its events.
+//!
+//! ```text
+//! front end ──fork──► ptracer ──fork──► command        (command: same session and terminal as the front end)
+//!     ▲                  │ setsid, deaf to INT HUP TERM, no files
+//!     └── ring ◄─────────┘ PTRACE_SEIZE, PTRACE_SYSCALL …
+//! ```
+//!
+//! What happens when one of them dies:
+//! - the front end: the ptracer releases every thread (without a filter), or keeps resuming the command silently until it
+//!   ends (with one: RET_TRACE without a tracer would fail its calls with ENOSYS);
+//! - the ptracer: with a filter, PTRACE_O_EXITKILL ends the command with it; without (`--no-seccomp`, `-p`), the kernel
+//!   detaches and the target continues.
+
+mod emit;
+mod fds;
+mod filter;
+mod stacks;
+mod thread;
+mod tracer;
+
+use emit::Emitter;
+use engine::control::{self as orders, Order, State, Stream};
+use engine::error::{Error, Result};
+use engine::pipeline::backend::{Backend, Deliver, Polled};
+use engine::plan::Plan;
+use engine::stats::{Losses, Report};
+use engine::target::{Command, Target, traces_trapline};
+use events::StreamId;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+use sys::process;
+use sys::ptrace::Change;
+use sys::ring::control::{self, Ptracer};
+use sys::ring::{Reader, Writer};
+use sys::signal::{self, Held};
+use sys::{proc, ptrace, seccomp};
+use tracer::{Job, Tracer};
+
+/// What failed at the start, on the control page.
+mod failed {
+    pub const ATTACH: u32 = 1;
+    pub const EXEC: u32 = 2;
+    pub const USER: u32 = 3;
+    pub const FILTER: u32 = 4;
+    pub const FORK: u32 = 5;
+}
+
+const USR1: i32 = 10;
+const EINVAL: i32 = 22;
+
+/// A running session, seen from the front end.
+pub struct Session {
+    ring: Reader,
+    ptracer: i32,
+    reaped: Option<i32>,
+    scratch: Vec<u8>,
+    /// Events that were taken out of the ring while the ptracer was waited for.
+    waiting: Vec<Vec<u8>>,
+}
+
+impl Session {
+    /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
+    pub fn start(plan: &Plan) -> Result<Session> {
+        let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
+        engine::rights::act_as_the_user();
+        let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
+        if plan.named {
+            let seen = plan.seen_calls();
+            ring.control().select(&seen.by_number(), seen.has_unknown());
+            ring.control().hold(plan.paused);
+        }
+        let parent = process::own_pid();
+        let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
+        let (ptracer, ring) = process::fork(ring, || {
+            tracer_main(plan, writer, parent, gate);
+            0
+        })
+        .map_err(|e| cannot("fork", e))?;
+        Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new(), waiting: Vec::new() })
+    }
+
+    /// Whether no more events will come.
+    fn finished(&mut self) -> bool {
+        if self.ring.is_finished() {
+            return true;
+        }
+        // The ptracer never ends without saying so: this one was killed.
+        if self.reaped.is_none()
+            && let Ok(Some(s)) = ptrace::wait_for(self.ptracer, false)
+        {
+            self.reaped = Some(s.raw);
+        }
+        self.reaped.is_some()
+    }
+
+    /// Makes the ptracer read its control words now. While it begins, it has no handler for the signal, and reads them later anyway.
+    fn wake(&self) {
+        if self.reaped.is_none() && self.ring.control().is_ready() {
+            let _ = signal::kill(self.ptracer, USR1);
+        }
+    }
+
+    /// Events that found no room; of a ring that is not read any more at least what was next in it.
+    fn dropped(&self) -> u64 {
+        self.ring.control().dropped() + u64::from(self.ring.is_given_up())
+    }
+
+    fn state(&self) -> State {
+        let name = StreamId::TRACER.to_string();
+        let stream = Stream { name, used: self.ring.used(), size: self.ring.size(), dropped: self.dropped() };
+        let is_traced = |pid: &i32| sys::proc::tracer_of(*pid) == Some(self.ptracer);
+        let running = sys::proc::processes().into_iter().filter(is_traced).collect();
+        State { streams: vec![stream], losses: self.losses(), running, ..State::default() }
+    }
+
+    /// Has the ptracer attach to a process, or let go of one (negative), and waits for that. The ring is emptied meanwhile, because the
+    /// ptracer may wait for room in it.
+    fn change_targets(&mut self, pid: i32) -> Result<State> {
+        const PATIENCE: Duration = Duration::from_secs(4);
+        self.ring.control().change_targets(pid);
+        let until = std::time::Instant::now() + PATIENCE;
+        loop {
+            self.wake();
+            let Session { ring, scratch, waiting, .. } = self;
+            ring.drain(scratch, |event| waiting.push(event.to_vec()));
+            if let Some((errno, tracer)) = self.ring.control().targets_changed() {
+                let what = || format!("-p {pid}");
+                return if errno == 0 { Ok(self.state()) } else { Err(attach_error(what(), errno, tracer)) };
+            }
+            if self.finished() || std::time::Instant::now() >= until {
+                return Err(orders::ended());
+            }
+            self.ring.wait_for_frames(Duration::from_millis(2));
+        }
+    }
+
+    fn losses(&self) -> Losses {
+        Losses { total: self.dropped(), classes: self.ring.control().dropped_by_class() }
+    }
+}
+
+impl Backend for Session {
+    fn name(&self) -> &'static str {
+        "ptrace"
+    }
+
+    fn has_begun(&self) -> bool {
+        self.ring.control().is_ready()
+    }
+
+    /// Delivers events. Also releases a ptracer that waits for room in a ring that is no longer read.
+    fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
+        let ended = self.finished();
+        // A disk that is slower than the command makes the command wait, or the ring fill up and count.
+        if !room {
+            return Polled::default();
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.iter().for_each(|event| each.event(StreamId::TRACER, event));
+        let events = self.ring.drain(&mut self.scratch, |event| each.event(StreamId::TRACER, event)) + waiting.len();
+        if self.ring.is_given_up() && !self.ring.control().has_stopped() {
+            self.stop();
+        }
+        Polled { events, ended }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        self.ring.wait_for_frames(timeout);
+    }
+
+    /// The ptracer reads its control words at each stop, and now.
+    fn control(&mut self, order: Order) -> Result<State> {
+        let control = self.ring.control();
+        match &order {
+            Order::Status | Order::Filter(..) => {}
+            Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
+            Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
+            Order::Functions(_) => return Err(orders::unable("functions", "ptrace")),
+            Order::Attach(pid) => return self.change_targets(*pid),
+            Order::Detach(pid) => return self.change_targets(-*pid),
+            Order::Stop => control.hold(true),
+            Order::Start => control.hold(false),
+            Order::Select(calls) => control.select(&calls.by_number(), calls.has_unknown()),
+        }
+        if !matches!(order, Order::Status) {
+            self.wake();
+        }
+        Ok(self.state())
+    }
+
+    fn stop(&mut self) {
+        self.ring.control().stop();
+        self.wake();
+    }
+
+    fn command(&self) -> Option<i32> {
+        self.ring.control().command()
+    }
+
+    fn command_status(&mut self) -> Option<Change> {
+        self.ring.control().command_status().map(|raw| ptrace::Status { tid: 0, raw }.change())
+    }
+
+    fn failure(&mut self, plan: &Plan) -> Option<Error> {
+        let control::Failure { at, errno, pid, tracer } = self.ring.control().failure()?;
+        let why = io::Error::from_raw_os_error(errno);
+        Some(match (at, &plan.target) {
+            (failed::ATTACH, target) => {
+                let what = match target {
+                    Target::Pids(_) | Target::All { .. } => format!("-p {pid}"),
+                    Target::Command(cmd) => cmd.path.to_string_lossy().into_owned(),
+                };
+                attach_error(what, errno, tracer)
+            }
+            (failed::EXEC, Target::Command(cmd)) => engine::target::command::exec_error(cmd, errno),
+            (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
+            (failed::FILTER, _) => Error::failed("seccomp filter", why.to_string(), "use --no-seccomp"),
+            _ => Error::failed("ptrace", why.to_string(), "see 'trapline doctor'"),
+        })
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        vec![StreamId::TRACER]
+    }
+
+    fn dropped_on(&self, stream: StreamId) -> u64 {
+        if stream == StreamId::TRACER { self.dropped() } else { 0 }
+    }
+
+    fn report(&mut self) -> Report {
+        let c = self.ring.control();
+        let unread = c.unread();
+        let why = "calls that cannot be read are counted as dropped (Linux 5.3 has it, a sandbox may forbid it: see 'trapline doctor')";
+        let trouble = (unread > 0).then(|| format!("PTRACE_GET_SYSCALL_INFO: failed at {unread} stops: {why}"));
+        Report {
+            losses: self.losses(),
+            interrupted: c.interrupted(),
+            killed: self.reaped.is_some() && !self.ring.is_finished(),
+            unreadable: self.ring.is_given_up(),
+            trouble: trouble.into_iter().collect(),
+            ..Report::default()
+        }
+    }
+}
+
+/// Used in place of an errno: the process is a zombie.
+const ZOMBIE: i32 = 10_000;
+/// Used in place of an errno: no other process is traced.
+const ALONE: i32 = 10_001;
+/// Used in place of an errno: the process traces trapline.
+const TRACER: i32 = 10_002;
+
+/// Explains why a process cannot be attached to; `tracer` traces it already.
+fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
+    const ENOENT: i32 = 2;
+    const ESRCH: i32 = 3;
+    if errno == ZOMBIE {
+        return Error::failed(what, "the process has ended", "its parent has not collected it yet");
+    }
+    if errno == ALONE {
+        return Error::failed(what, "no other process is traced", "to end the session: trapline session end");
+    }
+    if errno == TRACER {
+        return traces_trapline(what);
+    }
+    if matches!(errno, ESRCH | ENOENT) {
+        return Error::failed(what, "no such process", "see 'ps -e'");
+    }
+    if tracer != 0 {
+        let name = proc::comm(tracer).map(|c| String::from_utf8_lossy(&c).into_owned()).unwrap_or_default();
+        let why = format!("already traced by process {tracer} ({name})");
+        return Error::failed(what, why, "a process has one tracer: end that one first");
+    }
+    let scope = proc::yama_scope().unwrap_or(0);
+    if scope >= 1 && process::euid() != 0 {
+        let why = format!("not permitted: kernel.yama.ptrace_scope is {scope}");
+        return Error::failed(what, why, "run as root, or start the command under trapline");
+    }
+    if process::euid() != 0 {
+        return Error::failed(
+            what,
+            "not permitted: the process belongs to another user or is privileged",
+            "run as root",
+        );
+    }
+    let why = io::Error::from_raw_os_error(errno).to_string();
+    Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
+}
+
+fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {
+    let attaches = at == failed::ATTACH;
+    let (errno, tracer) = if attaches { refusal(pid, e) } else { (e.raw_os_error().unwrap_or(EINVAL), 0) };
+    control.fail(control::Failure { at, errno, pid, tracer });
+}
+
+/// Why a process cannot be attached to: an error number or [`ZOMBIE`], and who traces it already, 0 for nobody.
+fn refusal(pid: i32, e: &io::Error) -> (i32, i32) {
+    let zombie = proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
+    let errno = if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(EINVAL) };
+    (errno, proc::tracer_of(pid).unwrap_or(0))
+}
+
+/// The life of the ptracer process.
+fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd)) {
+    let seen = plan.seen_calls();
+    let job = Job {
+        calls: seen.by_number(),
+        unknown: seen.has_unknown(),
+        limits: plan.limits,
+        follow: plan.follow,
+        filtered: plan.filters(),
+        takes_orders: plan.named,
+        fd_names: plan.fd_names,
+        fd_details: plan.fd_details,
+        notice: u64::from(plan.notice_ms) * 1_000_000,
+        cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
+        hidden: plan.hidden_code(),
+        with_stacks: plan
+            .call_captures
+            .iter()
+            .map(|c| (c.schema.base, (c.schema, usize::from(c.frames.ustack))))
+            .collect(),
+    };
+    let forked = match &plan.target {
+        Target::Command(cmd) => start_command(cmd, &job, ring.control(), gate),
+        _ => Ok((None, gate.1)),
+    };
+    match forked.and_then(|forked| tracer::become_tracer().map(|()| forked)) {
+        Ok((command, gate)) => {
+            let _ = process::hold_no_files(gate.as_fd());
+            let mut t = Tracer::new(job, Emitter::new(ring, plan.on_full, parent));
+            let attached = attach(&mut t, plan, command);
+            t.control().ready();
+            if attached && command.is_some() {
+                let _ = process::write_byte(&gate, 1);
+            }
+            drop(gate);
+            if attached || command.is_some() {
+                t.run();
+            }
+            t.finish();
+        }
+        Err(e) => {
+            fail(ring.control(), failed::FORK, 0, &e);
+            ring.finish();
+        }
+    }
+}
+
+fn attach(t: &mut Tracer, plan: &Plan, command: Option<i32>) -> bool {
+    if let Some(pid) = command
+        && let Err(e) = t.seize_command(pid)
+    {
+        fail(t.control(), failed::ATTACH, pid, &e);
+        return false;
+    }
+    if let Target::Pids(pids) = &plan.target {
+        for &pid in pids {
+            if let Err(e) = t.seize_process(proc::process_of(pid).unwrap_or(pid)) {
+                fail(t.control(), failed::ATTACH, pid, &e);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Forks the command, which waits at the gate until it is traced. Returns its process id and the end of the gate that opens it.
+fn start_command(
+    cmd: &Command,
+    job: &Job,
+    control: Ptracer<'_>,
+    (wait, open): (OwnedFd, OwnedFd),
+) -> io::Result<(Option<i32>, OwnedFd)> {
+    let filter = job.filtered.then(|| seccomp::program(&filter::numbers(&job.calls)));
+    let held = signal::hold_counted();
+    let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
+        Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),
+        // Nobody opens the gate: the tracer could not attach, and has reported that.
+        _ => 125,
+    })?;
+    control.set_command(pid);
+    Ok((Some(pid), open))
+}
+
+/// Becomes the command; returns the exit code where that fails.
+fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, control: Ptracer<'_>, held: Held) -> i32 {
+    let me = process::own_pid();
+    let _ = signal::restore_sigpipe();
+    if let Some(user) = &cmd.user
+        && let Err(e) = process::become_user(user)
+    {
+        fail(control, failed::USER, me, &e);
+        return 125;
+    }
+    if let Some(f) = filter
+        && let Err(e) = seccomp::install(f)
+    {
+        fail(control, failed::FILTER, me, &e);
+        return 125;
+    }
+    // Its system calls pass the filter, and nothing is shown before the exec.
+    held.give_back();
+    let e = cmd.image.exec();
+    fail(control, failed::EXEC, me, &e);
+    if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+}

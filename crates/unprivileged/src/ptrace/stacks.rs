@@ -1,0 +1,168 @@
+//! Stacks of stopped threads: registers and a copy of the stack in, `process:stack` events and their ids out.
+//!
+//! ```text
+//!  PTRACE_GETREGS ─► registers ──┐
+//!  process_vm_readv: 64 KiB ─────┼─► unwind::Walk ─► frames ─► id ─► reported once
+//!  /proc/PID/maps ─► tables ─────┘
+//! ```
+//!
+//! What a process has mapped is read when it is first needed, again
+//! after each exec and each call seen here that changes mappings, and when an address is in no mapping.
+
+use super::emit::Emitter;
+use engine::backend::code::{Code, Files, id_of};
+use std::collections::{HashMap, HashSet};
+use unwind::Rule;
+use unwind::walk::{Registers, Target, Walk};
+
+/// Bytes of a stack that are copied at once, and reads of 8 bytes elsewhere.
+const COPY: usize = 64 << 10;
+const MOST_READS: u32 = 256;
+/// Processes; stacks whose ids are remembered.
+const MOST_PROCESSES: usize = 4096;
+const MOST_STACKS: usize = 1 << 20;
+
+/// Calls that replace or end the program: their stacks are those of the entry.
+const AT_ENTRY: [&str; 5] = ["execve", "execveat", "exit", "exit_group", "rt_sigreturn"];
+/// Calls that change what is mapped.
+const MAPPING: [&str; 5] = ["mmap", "munmap", "mremap", "mprotect", "pkey_mprotect"];
+
+/// Whether the stack of a call is taken at its entry.
+pub fn is_at_entry(call: &str) -> bool {
+    AT_ENTRY.contains(&call)
+}
+
+/// Whether a call changes what is mapped.
+pub fn changes_mappings(call: &str) -> bool {
+    MAPPING.contains(&call)
+}
+
+/// The tables of all files, what each process has mapped, and the stacks that were reported.
+#[derive(Default)]
+pub struct Stacks {
+    files: Files,
+    processes: HashMap<i32, Code>,
+    reported: HashSet<u64>,
+    copy: Vec<u8>,
+    frames: Vec<u64>,
+}
+
+impl Stacks {
+    /// What the process has mapped is not known any more.
+    pub fn forget(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+    }
+
+    /// The id of the stack of a thread that does not run, at most `most` frames of it, which is reported where it was not before; 0: there
+    /// is none. The registers are those of [`sys::ptrace::frame_registers`].
+    pub fn of(
+        &mut self,
+        (pid, tid): (i32, i32),
+        (pc, registers): (u64, [u64; 16]),
+        most: usize,
+        out: &mut Emitter,
+    ) -> u64 {
+        let (bp, sp) = (registers[6], registers[7]);
+        self.copy.resize(COPY, 0);
+        let copied = sys::mem::read(tid, sp, &mut self.copy).unwrap_or(0);
+        let mut fresh = !self.processes.contains_key(&pid);
+        let (mut ended, mut guessed);
+        loop {
+            if fresh {
+                self.look_at(pid);
+            }
+            let Stacks { processes, copy, frames, .. } = self;
+            let code = processes.get(&pid);
+            let target = Stopped { tid, sp, registers, copy: &copy[..copied], code, reads: 0 };
+            let mut walk = Walk::new(target, Registers { pc, sp, bp }, most.min(unwind::stack::MAX_FRAMES));
+            frames.clear();
+            guessed = 0;
+            for frame in walk.by_ref() {
+                guessed += u64::from(frame.is_guessed());
+                frames.push(frame.0);
+            }
+            ended = walk.ended() as u64;
+            // Perhaps it was mapped since.
+            if fresh || walk.ended() != unwind::Ended::NoMapping {
+                break;
+            }
+            fresh = true;
+        }
+        let id = id_of(&self.frames, ended);
+        if !self.reported.contains(&id) {
+            let bytes: Vec<u8> = self.frames.iter().flat_map(|f| f.to_le_bytes()).collect();
+            if !out.stack((pid, tid), [id, 0, ended, guessed], &bytes) {
+                return 0;
+            }
+            if self.reported.len() >= MOST_STACKS {
+                self.reported.clear();
+            }
+            self.reported.insert(id);
+        }
+        id
+    }
+
+    /// Reads what a process has mapped.
+    fn look_at(&mut self, pid: i32) {
+        let code = Code::of(pid, &mut self.files).unwrap_or_default();
+        if self.processes.len() >= MOST_PROCESSES {
+            self.processes.clear();
+        }
+        self.processes.insert(pid, code);
+    }
+}
+
+/// A stopped thread, with a copy of the inner part of its stack.
+struct Stopped<'s> {
+    tid: i32,
+    sp: u64,
+    registers: [u64; 16],
+    copy: &'s [u8],
+    code: Option<&'s Code>,
+    reads: u32,
+}
+
+impl Target for Stopped<'_> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.wrapping_sub(self.sp)).ok();
+        if let Some(word) = at.and_then(|at| self.copy.get(at..)?.first_chunk::<8>()) {
+            return Some(u64::from_le_bytes(*word));
+        }
+        if self.reads >= MOST_READS {
+            return None;
+        }
+        self.reads += 1;
+        let mut word = [0; 8];
+        let n = sys::mem::read(self.tid, address, &mut word).ok()?;
+        (n == 8).then(|| u64::from_le_bytes(word))
+    }
+
+    fn register(&mut self, number: u8) -> Option<u64> {
+        self.registers.get(usize::from(number)).copied()
+    }
+
+    fn rule(&mut self, address: u64) -> Option<Rule> {
+        self.code?.rule(address)
+    }
+
+    fn unmapped(&mut self) -> Option<Rule> {
+        self.code?.unmapped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_outside_of_the_copy_is_read_a_bounded_number_of_times() {
+        let tid = sys::process::own_pid();
+        let here = [7u64; 4];
+        let address = here.as_ptr() as u64;
+        let copy = 5u64.to_le_bytes();
+        let mut stopped = Stopped { tid, sp: 0x1000, registers: [0; 16], copy: &copy, code: None, reads: 0 };
+        assert_eq!((stopped.read(0x1000), stopped.read(address)), (Some(5), Some(7)));
+        stopped.reads = MOST_READS;
+        assert_eq!((stopped.read(0x1000), stopped.read(address), stopped.rule(1)), (Some(5), None, None));
+    }
+}
