@@ -50,7 +50,7 @@ fn command() -> Command {
         .subcommand(later("repair", "Remove incomplete packets from the ends of your trace's streams, for readers that refuse them", repair))
         .subcommand(later("pack", "Put the names of the functions in your trace's stacks into the trace, for other machines and later times", pack))
         .subcommand(later("session", "List, stop, start, change and end what runs: recordings with a name, heaps, tracers, slab traces", session))
-        .subcommand(later("slab", "Show which objects of the kernel are allocated and not released, by whom and where (root)", slab))
+        .subcommand(later("slab", "Show kernel objects that were allocated and not freed, with process and stack (root)", slab))
         .subcommand(later("heap", "Show who holds a program's memory: what was allocated and not freed, peaks, growth, by stacks, without root", heap::heap))
         .subcommand(
             Command::new("list")
@@ -250,7 +250,7 @@ fn tracer(c: Command) -> Command {
         .subcommand(Command::new("list").about("List the tracers of a process").arg(pid()))
         .subcommand(
             Command::new("enable")
-                .about("Enable a tracer: by its name, or by the path of its shared object, with a slash, which the process loads first")
+                .about("Enable a tracer: NAME, or a path with '/': the process loads that library first")
                 .arg(pid())
                 .arg(name(true))
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
@@ -282,7 +282,7 @@ fn tracer(c: Command) -> Command {
         .subcommand(Command::new("disable").visible_alias("end").about("Disable a tracer").arg(pid()).arg(name(true)))
         .subcommand(
             Command::new("status")
-                .about("Show which tracers are enabled: NAME, a tab, enabled or disabled; on stderr their failures, and calls that were missed")
+                .about("Print NAME, a tab, and enabled or disabled; failures and missed calls go to stderr")
                 .arg(pid())
                 .arg(name(false)),
         )
@@ -744,7 +744,7 @@ fn session_args() -> Vec<Arg> {
         value(
             "capture",
             "[CALL,…=]LEVEL",
-            "How much of the memory of calls: all, strings (no contents of buffers), none (no strings either) [default: all]",
+            "What to copy of call arguments: all, strings (no contents of buffers), none (no strings either) [default: all]",
         )
         .action(ArgAction::Append),
         value(
@@ -756,8 +756,7 @@ fn session_args() -> Vec<Arg> {
         ),
         long_flag(
             "no-duration",
-            "Trace the ends of calls alone (kernel backend): no times spent in them, and what is only known at their entry is counted \
-             instead (docs/TRACE.md)",
+            "Trace call exits only (kernel backend): cheaper, no durations, and arguments lost by then are counted (docs/TRACE.md)",
         ),
         value("duration", "TIME", "End the trace after this time (10, 1.5s, 200ms, 2m); the target continues"),
         value(

@@ -20,7 +20,7 @@ use sys::{proc, process};
 /// How often it is looked which threads have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// It.
+/// A traced process.
 pub struct Process {
     /// As trapline numbers it.
     pub pid: i32,

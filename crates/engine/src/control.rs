@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 /// A probe that is to be enabled.
 pub struct Addition {
-    /// It.
+    /// The enabling to add.
     pub enabling: Arc<Enabling>,
     /// What the backend's [`Preparer`] has made of it.
     pub prepared: Option<Box<dyn Any + Send>>,

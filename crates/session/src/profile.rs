@@ -45,7 +45,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
         return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
     }
     if ask.target.follow > 1 {
-        return Err(Error::usage("-ff", "a profile is of all threads together", "--group thread tells them apart"));
+        return Err(Error::usage("-ff", "a profile covers all threads", "--group thread separates them"));
     }
     let requests = requests(ask)?;
     let mut selection = Selection::all();

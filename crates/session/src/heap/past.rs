@@ -78,7 +78,7 @@ fn lost(trace: &Trace) -> u64 {
     if !no_calls || trace.classes().any(other) || has_functions() { 0 } else { trace.discarded() }
 }
 
-/// Says why it is not known what is outstanding, if so. `selected`: not all events of the trace are looked at.
+/// Warns if outstanding blocks cannot be determined, and why. `selected`: not all events of the trace are read.
 pub fn tell(ask: &Ask, trace: &Trace, selected: bool) {
     if ask.quiet == 0 {
         doubts(trace, selected).iter().for_each(|line| complain(&format!("{}: {line}", trace.dir.display())));
