@@ -4,9 +4,9 @@
 //! read it waits ([`Heap::deliver`]), and is sorted with what came later, by the time stamp counter: what that is in ns depends on when one
 //! looks. Entries have ns only when they are delivered.
 
-use super::chosen::Chosen;
-use super::moments::Moments;
-use super::who::Known;
+use super::entry_filter::EntryFilter;
+use super::identity::Known;
+use super::tsc_clock::TscClock;
 use abi::heap::Op;
 use engine::heap::classes::{ALL, Probe};
 use engine::heap::{Entry, Kind, Shared, What};
@@ -182,7 +182,7 @@ impl Allocations {
     }
 
     /// Gives the first `n` entries, and all stacks, their times in ns.
-    fn set_times(&mut self, n: usize, moments: &Moments) {
+    fn set_times(&mut self, n: usize, moments: &TscClock) {
         let entries = &mut self.waiting[..n];
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
             return self.stacks.iter_mut().for_each(|s| s.0 = moments.at(s.0).monotonic);
@@ -215,7 +215,7 @@ pub struct Heap {
     /// Takes everything in the place of events.
     consumer: Option<Shared>,
     /// Chooses what is an event.
-    pub chosen: Chosen,
+    pub chosen: EntryFilter,
     /// Of processes that have ended, as long as something waits.
     ended: Vec<Ended>,
     /// The last process with a process id, as processes number themselves, by number in the session and as trapline numbers it.
@@ -235,7 +235,7 @@ impl Heap {
     pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> Heap {
         Heap {
             consumer: wanted.consumer.clone(),
-            chosen: Chosen::new(wanted, whole, running),
+            chosen: EntryFilter::new(wanted, whole, running),
             ended: Vec::new(),
             parents: HashMap::new(),
             pids: HashMap::new(),
@@ -293,7 +293,7 @@ impl Heap {
     pub fn deliver<'p>(
         &mut self,
         until: u64,
-        moments: &Moments,
+        moments: &TscClock,
         all: impl Iterator<Item = &'p mut Allocations>,
         each: &mut dyn Deliver,
     ) -> usize {
@@ -325,7 +325,7 @@ impl Heap {
         delivered
     }
 
-    fn deliver_of(&mut self, a: &mut Allocations, until: u64, moments: &Moments, each: &mut dyn Deliver) -> usize {
+    fn deliver_of(&mut self, a: &mut Allocations, until: u64, moments: &TscClock, each: &mut dyn Deliver) -> usize {
         let n = if until == u64::MAX { a.waiting.len() } else { a.waiting.partition_point(|e| e.time < until) };
         let lost = std::mem::take(&mut a.lost);
         if n == 0 && a.stacks.is_empty() && lost == 0 {

@@ -12,26 +12,26 @@ mod allocations;
 pub mod attach;
 mod bounds;
 mod captured;
-mod chosen;
 pub mod chunks;
+mod entry_filter;
 pub mod explained;
 mod file;
+mod identity;
 mod loadable;
 mod module;
-mod moments;
 mod planner;
 mod process;
 mod ready;
+mod record_filter;
 mod runtime;
+pub mod self_test;
 mod server;
-mod sieve;
 mod silent;
 mod tables;
 mod ticks;
 mod tree;
-pub mod trial;
+mod tsc_clock;
 pub mod untraced;
-mod who;
 
 use allocations::Heap;
 use attach::{Left, Running};
@@ -48,13 +48,13 @@ use engine::stats::{Counts as Tally, Losses, Report};
 use engine::target::{Command, Target};
 use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId, functions};
+use identity::Known as Who;
 use module::Known;
-use moments::Moments;
 use planner::Planner;
 use process::Process;
 use ready::Plans;
+use record_filter::RecordFilter;
 use server::{Counts, Room, Said, Server};
-use sieve::Sieve;
 use silent::Silent;
 use std::collections::HashMap;
 use std::io;
@@ -67,8 +67,8 @@ use sys::agent::{Backlog, Life, Listener, SocketFile};
 use sys::ptrace::Change;
 use ticks::ticks_per_ms;
 use tree::Tree;
+use tsc_clock::TscClock;
 use untraced::{Executed, Gap, Gaps};
-use who::Known as Who;
 
 /// How much older than the round that reads it a record may be that is not read yet: its thread was preempted between the time and the
 /// word, ns.
@@ -89,10 +89,10 @@ pub struct Agent {
     _life: Arc<Life>,
     processes: Vec<Process>,
     silent: Silent,
-    moments: Moments,
+    moments: TscClock,
     /// Reports processes and threads, unless another backend does.
     tree: Option<Tree>,
-    sieve: Sieve,
+    record_filter: RecordFilter,
     /// Where allocations are recorded.
     heap: Option<Heap>,
     /// No functions are.
@@ -230,9 +230,9 @@ fn serve(
         _life: life,
         processes: Vec::new(),
         silent: Silent::default(),
-        moments: Moments::new(),
+        moments: TscClock::new(),
         tree: None,
-        sieve: Sieve::new(&functions.enablings, filter, !paused, plans.numbers()),
+        record_filter: RecordFilter::new(&functions.enablings, filter, !paused, plans.numbers()),
         heap,
         no_functions: functions.none,
         asked: functions.asked(),
@@ -340,7 +340,7 @@ impl Agent {
             match said {
                 Said::Event(stream, event) => {
                     if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes()) {
-                        self.sieve.note(&event);
+                        self.record_filter.note(&event);
                     }
                     each.event(stream, &event);
                 }
@@ -359,7 +359,7 @@ impl Agent {
                     if !begun.is_fork {
                         self.processes.iter_mut().filter(|p| p.pid == begun.pid).for_each(Process::replace);
                     }
-                    self.sieve.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
+                    self.record_filter.begin(begun.pid as u32, begun.comm.clone(), begun.ids);
                     // It began as the session was when it asked.
                     begun.shared.set_running(!self.counts.paused.load(Ordering::Acquire));
                     self.silent.add(&begun.shared);
@@ -424,12 +424,16 @@ impl Agent {
 
     /// What was counted of functions. `lost` records are of functions, unless there is a heap too.
     fn functions(&self, lost: u64) -> Vec<(FunctionEnabling, Tally)> {
-        if self.no_functions { Vec::new() } else { self.sieve.counts(if self.heap.is_some() { 0 } else { lost }) }
+        if self.no_functions {
+            Vec::new()
+        } else {
+            self.record_filter.counts(if self.heap.is_some() { 0 } else { lost })
+        }
     }
 
     /// Events that filters have rejected.
     fn filtered(&self) -> Filtered {
-        let mut all = self.sieve.filtered();
+        let mut all = self.record_filter.filtered();
         self.heap.iter().for_each(|h| all.add(h.chosen.filtered()));
         all
     }
@@ -437,13 +441,13 @@ impl Agent {
     /// From this moment on records are events, or not.
     fn phase(&mut self, running: bool) {
         let now = sys::time::stamp().0;
-        self.sieve.switch(now, running);
+        self.record_filter.switch(now, running);
         self.heap.iter_mut().for_each(|h| h.chosen.switch(now, running));
     }
 
     /// From now on other functions are recorded, all of which have stubs.
     fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
-        for e in enablings.iter().filter(|e| !self.sieve.knows(e)) {
+        for e in enablings.iter().filter(|e| !self.record_filter.knows(e)) {
             let has = |name: &String| {
                 let shown = shown_name(name);
                 e.has([name.as_str()].into_iter().chain(shown.as_deref()))
@@ -459,19 +463,19 @@ impl Agent {
                 );
                 return Err(Error::failed(what, why, "record another session that names it at the start"));
             }
-            if self.sieve.matched(e) == 0 {
+            if self.record_filter.matched(e) == 0 {
                 let todo = "see 'trapline session status'";
                 return Err(Error::failed(what, "no function of this name could be patched", todo));
             }
         }
-        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.sieve.is_without(p)) {
+        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.record_filter.is_without(p)) {
             let gone = FunctionEnabling { pattern: pattern.clone(), ..FunctionEnabling::default() };
-            if self.sieve.matched(&gone) == 0 {
+            if self.record_filter.matched(&gone) == 0 {
                 let todo = "see 'trapline session status'";
                 return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
             }
         }
-        self.sieve.select(sys::time::stamp().0, enablings);
+        self.record_filter.select(sys::time::stamp().0, enablings);
         Ok(())
     }
 
@@ -562,8 +566,15 @@ impl Backend for Agent {
         for (n, process) in self.processes.iter_mut().enumerate() {
             let tree = self.tree.as_mut();
             let heap = self.heap.as_ref();
-            let (records, is_over) =
-                process.read(self.stopping, &mut self.moments, &mut self.sieve, heap, &mut self.dropped, tree, each);
+            let (records, is_over) = process.read(
+                self.stopping,
+                &mut self.moments,
+                &mut self.record_filter,
+                heap,
+                &mut self.dropped,
+                tree,
+                each,
+            );
             events += records;
             if is_over {
                 ended.push(n);
@@ -576,7 +587,7 @@ impl Backend for Agent {
             }
             // Another program may run in it now.
             if !self.processes.iter().any(|p| p.pid == process.pid) {
-                self.sieve.end(process.pid as u32);
+                self.record_filter.end(process.pid as u32);
             }
             self.left = self.left.saturating_add(process.left());
             if process.is_broken() {

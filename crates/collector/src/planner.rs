@@ -419,7 +419,7 @@ mod tests {
             hooks: [0x20; HOOKS],
             originals: 0,
         };
-        let functions = Functions { wanted: vec!["*agent*".into()], ..Functions::default() };
+        let functions = Functions { wanted: vec!["*collector*".into()], ..Functions::default() };
         let mut planner = Planner::new(functions, 1_000_000);
         let pid = sys::process::own_pid();
         let first = planner.answer(pid, &hello, &maps, &[]);

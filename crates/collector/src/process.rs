@@ -3,10 +3,10 @@
 use super::allocations::{Allocations, Heap};
 use super::bounds::Bounds;
 use super::chunks::Chunks;
-use super::moments::Moments;
+use super::record_filter::RecordFilter;
 use super::server::Begun;
-use super::sieve::Sieve;
 use super::tree::Tree;
+use super::tsc_clock::TscClock;
 use engine::pipeline::backend::Deliver;
 use events::StreamId;
 use events::functions::{Run, time};
@@ -144,15 +144,15 @@ impl Process {
         self.begun.iter().filter(is_gone).copied().collect()
     }
 
-    /// Delivers what is new and passes `sieve`; tells `tree` which threads begin and end. Returns how many records were read, and
+    /// Delivers what is new and passes `record_filter`; tells `tree` which threads begin and end. Returns how many records were read, and
     /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream. `heap` knows the processes of the
     /// session, where allocations are recorded.
     #[allow(clippy::too_many_arguments)]
     pub fn read(
         &mut self,
         last: bool,
-        moments: &mut Moments,
-        sieve: &mut Sieve,
+        moments: &mut TscClock,
+        record_filter: &mut RecordFilter,
         heap: Option<&Heap>,
         dropped: &mut HashMap<StreamId, u64>,
         mut tree: Option<&mut Tree>,
@@ -197,7 +197,7 @@ impl Process {
         if allocations.is_some() {
             chunks.shared().tell_time(to.tsc);
         }
-        let impossible = sieve.impossible();
+        let impossible = record_filter.impossible();
         bounds.begin_round();
         let records = chunks.read(over, gone, |mut run| {
             let tid = match threads.get(&run.tid) {
@@ -236,7 +236,7 @@ impl Process {
                 }
                 _ => run,
             };
-            if let Some(run) = sieve.take(&run) {
+            if let Some(run) = record_filter.take(&run) {
                 if begun.insert(tid)
                     && tid != *pid as u32
                     && let Some(tree) = &mut tree
@@ -246,7 +246,7 @@ impl Process {
                 each.functions(&run);
             }
         });
-        bounds.broken |= sieve.impossible() != impossible;
+        bounds.broken |= record_filter.impossible() != impossible;
         // The end of the first thread is that of the process.
         if let Some(tree) = tree {
             let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
@@ -288,7 +288,7 @@ fn first_record(run: &Run<'_>) -> Option<u64> {
 }
 
 /// A moment before the first record of a thread, ns: its chunk may be older, if the thread waited for a processor with it.
-fn begins_at(run: &Run<'_>, moments: &Moments) -> u64 {
+fn begins_at(run: &Run<'_>, moments: &TscClock) -> u64 {
     /// What two ways to compute a time may differ by.
     const ROUNDED: u64 = 1000;
     let at = first_record(run).map(|tsc| moments.at(tsc).monotonic);

@@ -71,11 +71,11 @@ pub mod places;
 pub mod plt;
 mod pointers;
 pub mod process;
-pub mod raise;
 mod read;
 mod segment;
 pub mod symbolizer;
 pub mod symtab;
+pub mod throws;
 pub mod usdt;
 pub mod xz;
 

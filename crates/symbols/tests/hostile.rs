@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use symbols::dwarf::Debug;
 use symbols::places::Places;
-use symbols::{Elf, raise, usdt};
+use symbols::{Elf, throws, usdt};
 use testkit::{Random, rounds};
 
 /// Everything that is asked of a file.
@@ -16,7 +16,7 @@ fn ask(bytes: &Vec<u8>) {
     for s in usdt::of(&elf).iter().take(50) {
         let _ = places.noted(s.address);
     }
-    let _ = raise::of(&elf, bytes);
+    let _ = throws::of(&elf, bytes);
     if let Some(debug) = Debug::open(&elf, bytes) {
         for f in elf.functions().iter().take(50) {
             let _ = debug.prototype(f);

@@ -334,7 +334,7 @@ fn a_mistake_is_one_line() {
         (&["--as", "tree", "true"], 2, "no such view"),
         (&["-F", "99", "-e", "openat", "true"], 2, "cannot be used with"),
         (&["--wakers", "true"], 2, "--off-cpu"),
-        (&["-ff", "true"], 2, "all threads together"),
+        (&["-ff", "true"], 2, "covers all threads"),
         (&["--off-cpu", "-e", "openat", "true"], 2, "given together with -e"),
         (&["-e", "openat", "--by", "args.nope", "true"], 2, "has no such number"),
         (&["-e", "openat", "--by", "filename", "true"], 2, "has no such number"),

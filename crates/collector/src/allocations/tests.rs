@@ -53,7 +53,7 @@ impl Deliver for NoEvents {
 /// from there on a tick is a nanosecond.
 struct Session {
     heap: Heap,
-    moments: Moments,
+    moments: TscClock,
     high: u32,
     /// The ns of that moment.
     start: u64,
@@ -64,7 +64,7 @@ impl Session {
     fn new() -> Session {
         let log = Arc::new(Mutex::new(Log::default()));
         let wanted = Wanted { consumer: Some(Shared::new(&log)), ..Wanted::default() };
-        let mut moments = Moments::new();
+        let mut moments = TscClock::new();
         let Moment { tsc, monotonic } = moments.now();
         let high = (tsc >> 32) + 1;
         let start = monotonic + ((high << 32) - tsc);

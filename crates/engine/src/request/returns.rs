@@ -1,5 +1,5 @@
 //! May return probes be set? They replace return addresses, so anything that leaves a function without returning breaks the program: an
-//! exception, the end of a thread, another stack ([`symbols::raise`]); and so does a function that reads the address itself, like setjmp.
+//! exception, the end of a thread, another stack ([`symbols::throws`]); and so does a function that reads the address itself, like setjmp.
 //! They are refused where that can happen, unless it is forced.
 //!
 //! ```text

@@ -2,7 +2,7 @@
 
 use crate::target::modules::{self, Module};
 use std::path::{Path, PathBuf};
-use symbols::raise::Means;
+use symbols::throws::Means;
 
 /// What can leave functions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use symbols::Elf;
 use symbols::ld_cache::{LdCache, is_version};
-use symbols::raise::{self, Means};
+use symbols::throws::{self, Means};
 
 /// Device and inode of a file.
 type Identity = (u64, u64);
@@ -56,7 +56,7 @@ impl Module {
         static KNOWN: Mutex<BTreeMap<Identity, Option<Means>>> = Mutex::new(BTreeMap::new());
         let meta = self.file.metadata().ok()?;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry((meta.dev(), meta.ino())).or_insert_with(|| raise::of(&self.elf, &self.file)).clone()
+        known.entry((meta.dev(), meta.ino())).or_insert_with(|| throws::of(&self.elf, &self.file)).clone()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tables of the unwinder in the kernel ([`bpf::unwind`]), kept right while a session runs.
 //!
 //! ```text
-//!  perf records, a ring per CPU ─► records ─► keeper: processes ─► table of processes ◄─ programs at fork, exec
-//!  (mapped, exec, fork, exit)                  │  ▲                                        (copy, delete)
+//!  perf records, a ring per CPU ─► records ─► table of processes ─► maps of processes ◄─ programs at fork, exec
+//!  (mapped, exec, fork, exit)                  │  ▲                                      (copy, delete)
 //!                                     modules ◄┘  │ built
 //!                                        │        │
 //!                                        └─► builders: .eh_frame ─► rows ─► chunks, pages, rules
@@ -19,9 +19,9 @@ mod builders;
 mod counts;
 mod expected;
 mod identity;
-mod keeper;
 mod maps;
 mod modules;
+mod process_table;
 mod processes;
 mod programs;
 mod records;
@@ -30,8 +30,8 @@ pub use counts::Counts;
 pub use maps::{Maps, uprobe_offsets};
 
 use builders::{Builders, Waker, Woken};
-use keeper::Keeper;
 use maps::Writer;
+use process_table::ProcessTable;
 use records::{Records, Said};
 use std::io;
 use std::os::fd::AsFd;
@@ -89,7 +89,7 @@ pub enum Target {
 /// An unwinder that does not run yet.
 pub struct Unwinder {
     maps: Arc<Maps>,
-    keeper: Keeper,
+    table: ProcessTable,
     records: Records,
     links: Vec<Link>,
     counts: Arc<Mutex<Counts>>,
@@ -117,9 +117,9 @@ impl Unwinder {
         let maps = Arc::new(maps);
         let links = programs::attach(btf, &maps)?;
         let counts = Arc::default();
-        let keeper = Keeper::new(&maps, Writer::new(&maps, room, spare)?, &counts);
+        let table = ProcessTable::new(&maps, Writer::new(&maps, room, spare)?, &counts);
         let records = Records::open()?;
-        Ok(Unwinder { maps, keeper, records, links, counts, hurry: false })
+        Ok(Unwinder { maps, table, records, links, counts, hurry: false })
     }
 
     /// What programs are made for. The descriptors are open as long as [`Unwinder::maps`] is kept.
@@ -134,12 +134,12 @@ impl Unwinder {
 
     /// Follows processes.
     pub fn watch(&mut self, target: Target) {
-        self.keeper.watch(target);
+        self.table.watch(target);
     }
 
     /// This program will be executed soon: the tables of what it needs are built without waiting for that, as soon as the thread runs.
     pub fn expect(&mut self, program: &Path) {
-        self.keeper.expect(program);
+        self.table.expect(program);
     }
 
     /// Tables are built before anything else runs: for some tens of ms a program may stand still that has begun or has mapped a library.
@@ -159,9 +159,9 @@ impl Unwinder {
         let (stop, settled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let joining: Arc<Mutex<Vec<u32>>> = Arc::default();
         let (maps, counts) = (self.maps(), Arc::clone(&self.counts));
-        let Unwinder { keeper, records, links, .. } = self;
+        let Unwinder { table, records, links, .. } = self;
         let running = Running {
-            keeper,
+            table,
             records,
             builders,
             woken,
@@ -232,7 +232,7 @@ impl Drop for Handle {
 
 /// The thread's side.
 struct Running {
-    keeper: Keeper,
+    table: ProcessTable,
     records: Records,
     builders: Builders,
     woken: Woken,
@@ -252,21 +252,21 @@ impl Running {
         let _ = caps::drop_to(RIGHTS);
         while !self.stop.load(Ordering::Acquire) {
             self.turn();
-            let patience = if self.later.is_empty() { self.keeper.patience() } else { Duration::ZERO };
+            let patience = if self.later.is_empty() { self.table.patience() } else { Duration::ZERO };
             if !patience.is_zero() {
                 let mut fds: Vec<_> = self.records.descriptors().collect();
                 fds.push(self.woken.as_fd());
                 let _ = sys::process::wait_any(&fds, Some(patience));
             }
         }
-        self.keeper.end();
+        self.table.end();
     }
 
     /// Takes what there is, once.
     fn turn(&mut self) {
         self.woken.clear();
         let joining = std::mem::take(&mut *self.joining.lock().unwrap_or_else(PoisonError::into_inner));
-        joining.into_iter().for_each(|pid| self.keeper.watch(Target::Process(pid)));
+        joining.into_iter().for_each(|pid| self.table.watch(Target::Process(pid)));
         let until = monotonic();
         let (records, later) = (&mut self.records, &mut self.later);
         let lost = records.drain(|said| later.push(said));
@@ -274,19 +274,19 @@ impl Running {
         let now = later.partition_point(|said| said.time <= until);
         let any = now > 0;
         for said in later.drain(..now) {
-            self.keeper.note(said);
+            self.table.note(said);
         }
         if lost > 0 {
-            self.keeper.lost(lost);
+            self.table.lost(lost);
         }
         for done in self.builders.done.try_iter() {
-            self.keeper.done(done);
+            self.table.done(done);
         }
         if !any {
-            self.keeper.read_some();
+            self.table.read_some();
         }
-        self.keeper.write(&self.builders);
-        if !self.settled.load(Ordering::Relaxed) && self.keeper.is_settled() {
+        self.table.write(&self.builders);
+        if !self.settled.load(Ordering::Relaxed) && self.table.is_settled() {
             self.settled.store(true, Ordering::Release);
         }
     }

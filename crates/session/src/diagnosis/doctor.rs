@@ -1,6 +1,6 @@
 //! What works on this machine, and why the rest does not.
 
-use collector::{self, trial};
+use collector::{self, self_test};
 use engine::plan::Backend;
 use engine::rights;
 use std::io;
@@ -98,13 +98,13 @@ fn agent_backend() -> Vec<Finding> {
         Ok(good) => finding(what, true, good),
         Err(why) => finding(what, false, why),
     };
-    let mut out = vec![row("agent: its file", trial::file())];
+    let mut out = vec![row("agent: its file", self_test::file())];
     let switch = std::fs::read_to_string("/proc/sys/vm/memfd_noexec");
     if let Ok(value) = switch {
         let detail = format!("{}: the agent's memory is never executed, so any value does", value.trim());
         out.push(finding("vm.memfd_noexec", true, detail));
     }
-    let works = collector::possible().and_then(|()| trial::run());
+    let works = collector::possible().and_then(|()| self_test::run());
     let usual = "trapline graph -- CMD: dynamically linked programs, without root";
     out.push(row("agent backend (functions)", works.map(|tried| format!("{usual} ({tried})"))));
     out

@@ -48,7 +48,10 @@ type Draw = fn(Diff<'_>, &Style, bool, &mut Vec<u8>);
 fn drawing(Show { view, file }: &Show) -> Result<(Draw, Output)> {
     match VIEWS.iter().find(|(name, _)| name == view) {
         Some((_, draw)) => Ok((*draw, Output::view(file.as_deref())?)),
-        None => Err(view::unknown(view, &VIEWS.map(|(name, _)| name))),
+        None => {
+            let todo = view::or(&VIEWS.map(|(name, _)| name));
+            Err(Error::usage(format!("--as {view}"), "no such view of a difference", todo))
+        }
     }
 }
 

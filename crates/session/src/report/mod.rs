@@ -309,7 +309,9 @@ fn write_totals(
 fn reopened(dir: &Path) -> Result<Box<Trace>> {
     match ctf::trace::open(dir).map_err(|e| unreadable(dir, &e))? {
         Found::Native(trace) => Ok(trace),
-        Found::Foreign => Err(Error::failed(dir.display().to_string(), "it was replaced while it was read", "run report again")),
+        Found::Foreign => {
+            Err(Error::failed(dir.display().to_string(), "it was replaced while it was read", "run report again"))
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! Invariant: each record is delivered, is counted as filtered, or is no event of the session.
 
-use super::who::{self, Known, LOOK, MOST_THREADS};
+use super::identity::{self, Known, LOOK, MOST_THREADS};
 use engine::pipeline::functions::shown_name;
 use engine::request::expression::{Expression, Filtered};
 use engine::request::functions::FunctionEnabling;
@@ -79,14 +79,14 @@ struct Thread {
 /// What the filters of a session ask for.
 #[derive(Clone, Copy, Default)]
 struct Asks {
-    of_threads: who::Asks,
+    of_threads: identity::Asks,
     time: bool,
     /// There is a filter.
     any: bool,
 }
 
 /// Chooses the records.
-pub struct Sieve {
+pub struct RecordFilter {
     phases: Vec<Phase>,
     /// The enablings of each set, with their places in `enabled`.
     sets: Vec<Vec<(usize, FunctionEnabling)>>,
@@ -111,7 +111,7 @@ pub struct Sieve {
     impossible: u64,
 }
 
-impl Sieve {
+impl RecordFilter {
     /// For a session with these enablings, all functions where there are none, that pass `whole`. `numbers`: the highest number that a
     /// function has.
     pub fn new(
@@ -119,8 +119,8 @@ impl Sieve {
         whole: Option<Arc<Expression>>,
         running: bool,
         numbers: Arc<AtomicU32>,
-    ) -> Sieve {
-        let mut sieve = Sieve {
+    ) -> RecordFilter {
+        let mut record_filter = RecordFilter {
             phases: vec![Phase { from: 0, running, set: 0 }],
             sets: Vec::new(),
             enabled: Vec::new(),
@@ -139,8 +139,8 @@ impl Sieve {
             impossible: 0,
         };
         let all = [FunctionEnabling { pattern: "*".into(), ..FunctionEnabling::default() }];
-        sieve.add_set(if enablings.is_empty() { &all } else { enablings });
-        sieve
+        record_filter.add_set(if enablings.is_empty() { &all } else { enablings });
+        record_filter
     }
 
     /// A process begins a program, or is a new child: its name and its user and group.
@@ -192,7 +192,7 @@ impl Sieve {
         let filters = own.chain(self.whole.as_deref());
         let time = |f: &Expression| [entry(), exit()].iter().filter_map(|s| f.of(s)).any(|f| f.needs().nsecs);
         self.asks = Asks {
-            of_threads: who::Asks::of(filters.clone()),
+            of_threads: identity::Asks::of(filters.clone()),
             time: filters.clone().any(time),
             any: filters.count() > 0,
         };

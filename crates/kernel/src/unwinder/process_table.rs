@@ -23,7 +23,7 @@ use unwind::table::CHUNK;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The state.
-pub(super) struct Keeper {
+pub(super) struct ProcessTable {
     maps: Arc<Maps>,
     writer: Writer,
     modules: Modules,
@@ -51,9 +51,9 @@ pub(super) struct Keeper {
     jobs: Vec<Job>,
 }
 
-impl Keeper {
-    pub fn new(maps: &Arc<Maps>, writer: Writer, counts: &Arc<Mutex<Counts>>) -> Keeper {
-        let mut keeper = Keeper {
+impl ProcessTable {
+    pub fn new(maps: &Arc<Maps>, writer: Writer, counts: &Arc<Mutex<Counts>>) -> ProcessTable {
+        let mut table = ProcessTable {
             maps: Arc::clone(maps),
             writer,
             modules: Modules::default(),
@@ -71,8 +71,8 @@ impl Keeper {
             expected: Vec::new(),
             jobs: Vec::new(),
         };
-        keeper.make_chunks(1);
-        keeper
+        table.make_chunks(1);
+        table
     }
 
     fn count(&self, change: impl FnOnce(&mut Counts)) {
@@ -310,9 +310,9 @@ impl Keeper {
     /// Takes modules out. First no process leads to them any more; then their chunks are replaced, which waits for programs.
     fn evict(&mut self, chunks: usize) -> bool {
         let victims = self.modules.victims(chunks, &self.processes);
-        let taken = |keeper: &mut Keeper, id| {
-            keeper.processes.touch(id);
-            keeper.modules.take_placed(id)
+        let taken = |table: &mut ProcessTable, id| {
+            table.processes.touch(id);
+            table.modules.take_placed(id)
         };
         let placed: Vec<_> = victims.into_iter().filter_map(|id| taken(self, id)).collect();
         self.flush();

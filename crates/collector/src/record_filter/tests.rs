@@ -19,18 +19,18 @@ fn at(low: u32) -> u64 {
 }
 
 /// Functions `main`, `work` and `leaf` with numbers from 1.
-fn sieve(enablings: &[FunctionEnabling], whole: Option<&str>) -> Sieve {
+fn record_filter(enablings: &[FunctionEnabling], whole: Option<&str>) -> RecordFilter {
     let typed = |text| Arc::new(Expression::new(text, &[], &Calls::none(), &[entry(), exit()]).unwrap());
-    let mut sieve = Sieve::new(enablings, whole.map(typed), true, Arc::default());
+    let mut record_filter = RecordFilter::new(enablings, whole.map(typed), true, Arc::default());
     for (n, name) in (1u64..).zip(["main", "work", "leaf"]) {
         let tails: [&[u8]; 3] = [name.as_bytes(), b"/bin/x", b""];
-        sieve.note(&own_events::process(&P_FUNCTION, 1, (1, 1), &[0, 0, 0, n, 0x1000], &tails));
+        record_filter.note(&own_events::process(&P_FUNCTION, 1, (1, 1), &[0, 0, 0, n, 0x1000], &tails));
     }
-    sieve
+    record_filter
 }
 
 /// What is delivered of these records of a thread: words.
-fn words(sieve: &mut Sieve, tid: u32, records: &[(u32, u32)]) -> Vec<u32> {
+fn words(record_filter: &mut RecordFilter, tid: u32, records: &[(u32, u32)]) -> Vec<u32> {
     let bytes: Vec<u8> = records.iter().flat_map(|(t, w)| [t.to_le_bytes(), w.to_le_bytes()].concat()).collect();
     let moment = |low| Moment { tsc: at(low), monotonic: u64::from(low) };
     let run = Run {
@@ -43,7 +43,7 @@ fn words(sieve: &mut Sieve, tid: u32, records: &[(u32, u32)]) -> Vec<u32> {
         to: moment(1_000_000),
         dropped: 0,
     };
-    let Some(run) = sieve.take(&run) else { return Vec::new() };
+    let Some(run) = record_filter.take(&run) else { return Vec::new() };
     let parts = run.parts().inspect(|(high, _)| assert_eq!(*high, HALF));
     parts.flat_map(|(_, part)| part.as_chunks::<RECORD>().0.iter().map(word).collect::<Vec<_>>()).collect()
 }
@@ -52,13 +52,13 @@ const MAIN: u32 = 1 << 1;
 const WORK: u32 = 2 << 1;
 const LEAF: u32 = 3 << 1;
 
-fn counts(sieve: &Sieve) -> Vec<(u64, u64, u64, bool)> {
-    sieve.counts(0).iter().map(|(_, c)| (c.seen, c.recorded, c.filtered, c.disabled)).collect()
+fn counts(record_filter: &RecordFilter) -> Vec<(u64, u64, u64, bool)> {
+    record_filter.counts(0).iter().map(|(_, c)| (c.seen, c.recorded, c.filtered, c.disabled)).collect()
 }
 
 #[test]
 fn the_time_of_a_record_decides_whether_the_session_was_stopped() {
-    let mut s = sieve(&[], None);
+    let mut s = record_filter(&[], None);
     s.switch(at(100), false);
     s.switch(at(200), true);
     let records = [(99, MAIN), (100, WORK), (150, WORK | 1), (199, LEAF), (200, LEAF | 1), (201, MAIN | 1)];
@@ -71,7 +71,7 @@ fn the_time_of_a_record_decides_whether_the_session_was_stopped() {
 
 #[test]
 fn a_stop_does_not_reach_back_when_a_later_one_was_asked_for_earlier() {
-    let mut s = sieve(&[], None);
+    let mut s = record_filter(&[], None);
     s.switch(at(100), false);
     s.switch(at(50), true);
     assert_eq!(words(&mut s, 41, &[(60, MAIN), (100, WORK), (101, LEAF)]), [MAIN, WORK, LEAF]);
@@ -80,7 +80,7 @@ fn a_stop_does_not_reach_back_when_a_later_one_was_asked_for_earlier() {
 #[test]
 fn enablings_come_and_go_at_a_moment() {
     let (all, mut less) = (enabling(0, "*", None), enabling(0, "*", None));
-    let mut s = sieve(std::slice::from_ref(&all), None);
+    let mut s = record_filter(std::slice::from_ref(&all), None);
     less.without.push("wo*".into());
     s.select(at(100), &[less.clone(), enabling(1, "work", Some("tid == 42"))]);
     assert!(s.is_without(&"wo*".to_string()) && s.knows(&enabling(1, "", None)) && !s.knows(&enabling(2, "", None)));
@@ -98,7 +98,7 @@ fn enablings_come_and_go_at_a_moment() {
 
 #[test]
 fn an_event_of_several_enablings_is_delivered_once() {
-    let mut s = sieve(&[enabling(0, "w*", None), enabling(1, "work", Some("args.function == \"leaf\""))], None);
+    let mut s = record_filter(&[enabling(0, "w*", None), enabling(1, "work", Some("args.function == \"leaf\""))], None);
     assert_eq!(words(&mut s, 41, &[(1, WORK), (2, WORK | 1)]), [WORK, WORK | 1]);
     assert_eq!(counts(&s), [(2, 2, 0, false), (2, 0, 2, false)]);
     // It was rejected by one of them, and has passed.
@@ -109,7 +109,7 @@ fn an_event_of_several_enablings_is_delivered_once() {
 
 #[test]
 fn a_filter_counts_what_it_rejects_by_its_parts() {
-    let mut s = sieve(&[enabling(0, "*", None)], Some("pid == 40 && args.function != \"leaf\" && nsecs < 500"));
+    let mut s = record_filter(&[enabling(0, "*", None)], Some("pid == 40 && args.function != \"leaf\" && nsecs < 500"));
     let records = [(1, WORK), (2, LEAF), (3, LEAF | 1), (4, WORK | 1), (600, MAIN)];
     assert_eq!(words(&mut s, 41, &records), [WORK, WORK | 1]);
     let f = s.filtered();
@@ -122,7 +122,7 @@ fn a_filter_counts_what_it_rejects_by_its_parts() {
 
 #[test]
 fn names_are_those_of_the_thread_or_of_its_process() {
-    let mut s = sieve(&[], Some("comm == \"name\""));
+    let mut s = record_filter(&[], Some("comm == \"name\""));
     // No process has such a number.
     let nobody = (1 << 30) + 7;
     assert_eq!(words(&mut s, nobody, &[(1, WORK)]), [0; 0]);
@@ -133,13 +133,13 @@ fn names_are_those_of_the_thread_or_of_its_process() {
     assert_eq!(words(&mut s, nobody + 2, &[(1, WORK)]), [0; 0]);
     let own = proc::comm(sys::process::own_pid()).unwrap();
     let text = format!("comm == \"{}\"", String::from_utf8_lossy(&own));
-    let mut s = sieve(&[], Some(&text));
+    let mut s = record_filter(&[], Some(&text));
     assert_eq!(words(&mut s, sys::process::own_pid() as u32, &[(1, WORK)]), [WORK]);
 }
 
 #[test]
 fn any_number_may_be_written() {
-    let mut s = sieve(&[enabling(0, "work", None)], Some("pid == 40"));
+    let mut s = record_filter(&[enabling(0, "work", None)], Some("pid == 40"));
     let wild = [(0, i32::MAX as u32), (u32::MAX, i32::MAX as u32 - 1), (5, 1 << 30)];
     assert_eq!((words(&mut s, 41, &wild), s.impossible()), (vec![], 3));
     // Values that are longer than what is there.

@@ -11,8 +11,8 @@ const APART: u64 = 10_000_000;
 /// How many are kept: of at least 10 s.
 const MOST: usize = 1024;
 
-/// Moments, in order.
-pub struct Moments {
+/// TscClock, in order.
+pub struct TscClock {
     kept: VecDeque<Moment>,
     last: Moment,
 }
@@ -22,11 +22,11 @@ fn take() -> Moment {
     Moment { tsc, monotonic }
 }
 
-impl Moments {
+impl TscClock {
     /// From now on.
-    pub fn new() -> Moments {
+    pub fn new() -> TscClock {
         let first = take();
-        Moments { kept: VecDeque::from([first]), last: first }
+        TscClock { kept: VecDeque::from([first]), last: first }
     }
 
     /// Takes one.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_value_lies_between_its_neighbours() {
-        let mut moments = Moments::new();
+        let mut moments = TscClock::new();
         let taken: Vec<Moment> = (0..200).map(|_| moments.now()).collect();
         for pair in taken.windows(2) {
             let middle = moments.at(pair[0].tsc / 2 + pair[1].tsc / 2);

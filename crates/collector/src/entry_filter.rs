@@ -2,7 +2,7 @@
 //!
 //! Invariant: each entry is delivered, is counted as filtered, or is no event of the session.
 
-use super::who::{Asks, Known, LOOK, MOST_THREADS};
+use super::identity::{Asks, Known, LOOK, MOST_THREADS};
 use engine::heap::Entry;
 use engine::heap::classes::{self, Probe};
 use engine::request::expression::{Expression, Filtered};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Chooses them.
-pub struct Chosen {
+pub struct EntryFilter {
     wanted: Wanted,
     /// The filter of all events.
     whole: Option<Arc<Expression>>,
@@ -37,15 +37,15 @@ fn verdict(filter: Option<&Expression>, ev: &Event<'_>, who: &Known) -> Verdict 
     filter.of(ev.schema).map_or(Verdict::Unknown(Missing::Probe), |f| f.matches(ev, &who.context()))
 }
 
-impl Chosen {
+impl EntryFilter {
     /// Of a session that wants this.
-    pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> Chosen {
+    pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> EntryFilter {
         let filters = wanted.probes.iter().filter_map(|e| e.filter.as_deref());
         let asks = Asks::of(filters.chain(whole.as_deref()));
         let parts = |e: &Enabled| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
         let counts = wanted.probes.iter().map(|e| Counts { parts: parts(e), ..Counts::default() }).collect();
         let parts = vec![0; whole.as_ref().map_or(0, |w| w.parts().len())];
-        Chosen {
+        EntryFilter {
             wanted,
             whole,
             asks,
@@ -188,7 +188,7 @@ mod tests {
         ];
         let classes = [Probe::Malloc, Probe::Free].map(|p| p.class(false).unwrap());
         let whole = Expression::new("args.size != 50", &[], &Calls::none(), &classes).unwrap();
-        let mut chosen = Chosen::new(Wanted::events(probes, true), Some(Arc::new(whole)), true);
+        let mut chosen = EntryFilter::new(Wanted::events(probes, true), Some(Arc::new(whole)), true);
         let sizes = [5, 7, 20, 50, 200];
         let passed: Vec<u64> =
             sizes.into_iter().filter(|size| chosen.event(7, &malloc(1, *size), 0).is_some()).collect();
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_is_made_while_the_session_is_stopped_is_no_event() {
-        let mut chosen = Chosen::new(Wanted::events(vec![enabled(Probe::Malloc, None)], false), None, false);
+        let mut chosen = EntryFilter::new(Wanted::events(vec![enabled(Probe::Malloc, None)], false), None, false);
         [(10, true), (20, false), (30, true)].into_iter().for_each(|(tsc, running)| chosen.switch(tsc, running));
         let mut entries: Vec<Entry> = [5, 10, 19, 20, 29, 30, 40, 21].map(|time| malloc(time, 1)).into();
         assert_eq!(chosen.without_stops(&mut entries, 7), 4);
@@ -223,7 +223,7 @@ mod tests {
     fn filters_may_ask_who_it_was() {
         let mut probe = enabled(Probe::Malloc, Some("comm == \"mine\" && uid == 3"));
         probe.stack = false;
-        let mut chosen = Chosen::new(Wanted::events(vec![probe], false), None, true);
+        let mut chosen = EntryFilter::new(Wanted::events(vec![probe], false), None, true);
         chosen.begin(7, Known { comm: Some(b"mine".to_vec()), ids: Some((3, 3)) });
         // No thread has this number.
         let entry = |tid| Entry { tid, ..malloc(1, 1) };
