@@ -2,18 +2,15 @@
 
 mod ask;
 mod heap;
+mod man;
+mod usage;
 
-use crate::complain;
 pub use ask::Subcommand;
 use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
-use engine::Result;
-use session::output::{print, to_stdout};
-use session::strace_flags;
+pub use man::{completions, man};
 use session::view::{self, Of};
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::process::ExitCode;
 
 fn flag(name: &'static str, short: char, help: &'static str) -> Arg {
@@ -780,114 +777,6 @@ fn session_args() -> Vec<Arg> {
 
 /// Reads the command line of a process that has begun at `started`, ns of the monotonic clock. One without a subcommand, or with another mistake, has been answered: its exit status.
 pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand, ExitCode> {
-    let matches = command().try_get_matches_from(argv).map_err(|e| usage(&e, argv))?;
+    let matches = command().try_get_matches_from(argv).map_err(|e| usage::usage(&e, argv))?;
     ask::subcommand(&matches, started).ok_or(ExitCode::from(2))
-}
-
-/// Answers a command line that clap refuses: help and version on stdout, everything else one line.
-fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
-    match e.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // What clap made of it, with colours where there is a terminal for them.
-            return match print(e.print()) {
-                Ok(code) => ExitCode::from(code),
-                Err(e) => {
-                    complain(&e.to_string());
-                    ExitCode::from(e.exit_status())
-                }
-            };
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = e.print();
-            return ExitCode::from(2);
-        }
-        _ => {}
-    }
-    let get = |k: ContextKind| match e.get(k) {
-        Some(ContextValue::String(s)) => Some(s.clone()),
-        Some(ContextValue::Strings(s)) => Some(s.join(", ")),
-        _ => None,
-    };
-    let what = get(ContextKind::InvalidArg).or_else(|| get(ContextKind::InvalidSubcommand)).unwrap_or_default();
-    let given = get(ContextKind::InvalidValue).unwrap_or_default();
-    let near = get(ContextKind::SuggestedArg)
-        .or_else(|| get(ContextKind::SuggestedSubcommand))
-        .or_else(|| get(ContextKind::SuggestedValue))
-        .map(|s| format!("did you mean {s}?"));
-    let line = match e.kind() {
-        ErrorKind::UnknownArgument if argv.get(1).is_some_and(|a| a == "trace") => {
-            let hint = strace_flags::equivalent(&what).map(str::to_string).or(near);
-            format!("{what}: no such option ({})", hint.unwrap_or_else(|| "see 'trapline trace --help'".into()))
-        }
-        ErrorKind::UnknownArgument => {
-            format!("{what}: no such option ({})", near.unwrap_or_else(|| "see --help".into()))
-        }
-        ErrorKind::MissingRequiredArgument => format!("{what}: not given (see --help)"),
-        ErrorKind::InvalidSubcommand => {
-            let near = near.map(|n| n + " ").unwrap_or_default();
-            format!("{what}: no such command ({near}to trace it: trapline trace -- {what})")
-        }
-        ErrorKind::InvalidValue if given.is_empty() => format!("{what}: needs a value (see --help)"),
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            let hint = near.or_else(|| get(ContextKind::ValidValue).map(|v| format!("one of {v}")));
-            format!("{what}: not '{given}' ({})", hint.unwrap_or_else(|| "a number is expected".into()))
-        }
-        _ => {
-            let text = e.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            format!("{first} (see --help)")
-        }
-    };
-    complain(&line);
-    ExitCode::from(2)
-}
-
-/// The synopsis and the options of one command.
-fn part(title: &str, command: Command, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let name = format!("trapline-{}", title.to_lowercase());
-    let page = clap_mangen::Man::new(command.display_name(name));
-    writeln!(out, ".SH {title}")?;
-    page.render_synopsis_section(out)?;
-    page.render_options_section(out)
-}
-
-/// `trapline man`
-pub fn man() -> Result<u8> {
-    let mut out = Vec::new();
-    let page = clap_mangen::Man::new(command());
-    let whole = |name: &'static str, rest: Rest| (name.to_uppercase(), rest(Command::new(name)));
-    let parts = [
-        whole("trace", trace),
-        whole("record", record),
-        whole("profile", profile),
-        whole("report", report),
-        whole("repair", repair),
-        whole("pack", pack),
-        whole("slab", slab),
-        whole("heap", heap::heap),
-    ];
-    let tracer = tracer(Command::new("tracer"));
-    let named = |c: &Command| {
-        let name = c.get_name();
-        (format!("TRACER {}", name.to_uppercase()), c.clone().bin_name(format!("trapline tracer {name}")))
-    };
-    let tracers: Vec<(String, Command)> = tracer.get_subcommands().map(named).collect();
-    let ok = page
-        .render_title(&mut out)
-        .and_then(|()| page.render_name_section(&mut out))
-        .and_then(|()| page.render_synopsis_section(&mut out))
-        .and_then(|()| page.render_description_section(&mut out))
-        .and_then(|()| page.render_subcommands_section(&mut out))
-        .and_then(|()| parts.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
-        .and_then(|()| tracers.into_iter().try_for_each(|(title, command)| part(&title, command, &mut out)))
-        .and_then(|()| out.write_all(include_bytes!("man_tail.roff")));
-    ok.map_err(|e| engine::Error::failed("man page", e.to_string(), "see --help"))?;
-    to_stdout(&out)
-}
-
-/// `trapline completions SHELL`
-pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
-    let mut out = Vec::new();
-    clap_complete::generate(shell, &mut command(), "trapline", &mut out);
-    to_stdout(&out)
 }

@@ -153,7 +153,8 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
 mod tests {
     use super::*;
     use crate::capture::captures::Captures;
-    use crate::request::enabling::{Request, enable};
+    use crate::request::enabling::enable;
+    use crate::request::parse::Request;
 
     #[test]
     fn what_is_known_is_said() {

@@ -142,7 +142,8 @@ pub fn make_shared(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Re
 mod tests {
     use super::*;
     use engine::capture::captures::Captures;
-    use engine::request::enabling::{Request, enable};
+    use engine::request::enabling::enable;
+    use engine::request::parse::Request;
     use engine::target::Target;
 
     fn enabled(of: &[String]) -> Vec<Arc<Enabling>> {

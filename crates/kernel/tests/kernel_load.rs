@@ -4,7 +4,7 @@ use engine::capture::Limits;
 use engine::capture::captures::Captures;
 use engine::error::Error;
 use engine::plan::{Backend, OnFull, Plan};
-use engine::request::enabling::call_captures;
+use engine::request::call_enabling::call_captures;
 use engine::request::select::Calls;
 use engine::target::Target;
 use events::layout::ID;

@@ -21,7 +21,7 @@ use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::provider;
-use engine::request::enabling::Request;
+use engine::request::parse::Request;
 use engine::request::select::Calls;
 use engine::rights;
 use engine::target::Target;

@@ -11,11 +11,16 @@ use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
+use engine::request::call_enabling;
 use engine::request::call_enabling::CallEnabling;
-use engine::request::enabling::{self, Request};
+use engine::request::enabling;
 use engine::request::expression::Expression;
+use engine::request::functions;
 use engine::request::functions::Functions;
+use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
+use engine::request::parse;
+use engine::request::parse::Request;
 use engine::request::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
@@ -102,9 +107,9 @@ pub fn plan(
 ) -> Result<Planned> {
     selection.lives = !is_without_calls(requests);
     // Before other classes are made: the programs count what is lost of the first ones by name.
-    let mut call_captures = enabling::call_captures(requests, more, &selection.calls)?;
+    let mut call_captures = call_enabling::call_captures(requests, more, &selection.calls)?;
     if selection.lives {
-        call_captures.extend(enabling::signal_captures(more)?);
+        call_captures.extend(call_enabling::signal_captures(more)?);
     }
     let target = target::target(ask)?;
     let mut probes = enabling::enable(requests, more, &target)?;
@@ -133,7 +138,7 @@ pub fn plan(
         functions.buffer = Some(if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() });
     }
     (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
-    plan.call_enablings = enabling::call_enablings(requests, 0)?;
+    plan.call_enablings = call_enabling::call_enablings(requests, 0)?;
     if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
         return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
     }
@@ -147,15 +152,15 @@ pub fn plan(
     durations::apply(ask, &mut plan, &selection)?;
     plan.limits.text =
         plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
-    plan.call_filters = enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
+    plan.call_filters = call_enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
     Ok(Planned { plan, why, selection })
 }
 
 /// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
 /// captured by all probes.
 fn functions_of(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<Functions>> {
-    let enablings = enabling::function_enablings(requests, 0)?;
-    let heap = enabling::heap_enablings(requests, more)?;
+    let enablings = functions::function_enablings(requests, 0)?;
+    let heap = heap_enabling::heap_enablings(requests, more)?;
     if enablings.is_empty() && heap.is_empty() {
         return Ok(None);
     }
@@ -222,7 +227,7 @@ pub fn plan_functions(ask: &Ask, functions: Functions, mut selection: Selection)
 
 /// Whether other probes than calls are requested, and no call.
 fn is_without_calls(requests: &[Request]) -> bool {
-    !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| enabling::is_probe(n))
+    !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| parse::is_probe(n))
 }
 
 /// What writes the trace to a directory.
@@ -280,8 +285,7 @@ pub fn calls_of(requests: &[Request]) -> Vec<String> {
     if requests.is_empty() {
         return Vec::new();
     }
-    let names: Vec<String> =
-        requests.iter().flat_map(|r| &r.names).filter(|n| !enabling::is_probe(n)).cloned().collect();
+    let names: Vec<String> = requests.iter().flat_map(|r| &r.names).filter(|n| !parse::is_probe(n)).cloned().collect();
     vec![if names.is_empty() { "none".into() } else { names.join(",") }]
 }
 

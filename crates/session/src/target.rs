@@ -5,7 +5,7 @@ use crate::captures;
 use engine::capture::Limits;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
-use engine::request::enabling::CallCaptures;
+use engine::request::call_enabling::CallCaptures;
 use engine::rights;
 use engine::target::Target;
 use engine::target::command::{self, Variable};

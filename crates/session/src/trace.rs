@@ -8,7 +8,7 @@ use crate::view::{self, Of, lines};
 use crate::{combinations, durations, filter, stacks, target};
 use engine::Result;
 use engine::capture::captures::Captures;
-use engine::request::enabling;
+use engine::request::call_enabling;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
@@ -16,8 +16,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
     filter::apply(ask, &mut selection, &[])?;
     let (mut plan, mut why) = target::plan(ask, target::target(ask)?, &selection)?;
     let captures = stacks::with_calls(&ask.format, Captures::default());
-    plan.call_captures = enabling::call_captures(&[], captures, &selection.calls)?;
-    plan.call_captures.extend(enabling::signal_captures(captures)?);
+    plan.call_captures = call_enabling::call_captures(&[], captures, &selection.calls)?;
+    plan.call_captures.extend(call_enabling::signal_captures(captures)?);
     target::only_in_kernel(ask, &mut plan, &mut why)?;
     durations::apply(ask, &mut plan, &selection)?;
     combinations::say_without_effect(ask, true);

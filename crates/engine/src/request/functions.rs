@@ -1,6 +1,9 @@
 //! Which functions are traced: those of `function:GLOB` and `trapline graph`.
 
+use crate::capture::captures::Captures;
+use crate::error::{Error, Result};
 use crate::request::heap_enabling;
+use crate::request::parse::{Request, mistake};
 use abi::stub::Variant;
 use events::Schema;
 use lang::pattern::glob;
@@ -132,6 +135,39 @@ impl Functions {
 /// Whether a pattern is one of a function's name.
 pub fn matches(pattern: &str, name: &str) -> bool {
     glob(pattern.as_bytes(), name.as_bytes())
+}
+
+/// What the requests enable of functions: an enabling for each pattern, numbered from `first`.
+///
+/// # Errors
+/// A filter is wrong, or they capture what records of functions do not have.
+pub fn function_enablings(requests: &[Request], first: u32) -> Result<Vec<FunctionEnabling>> {
+    let mut all: Vec<FunctionEnabling> = Vec::new();
+    for request in requests {
+        let of_functions = |n: &&String| n.starts_with(Functions::PROVIDER);
+        for name in request.names.iter().filter(of_functions) {
+            if request.captures != Captures::default() || !request.strings.is_empty() {
+                let why = "records of functions have a time, a thread and a function, and no captures";
+                return Err(Error::usage(format!("-e {name}"), why, "leave the captures out"));
+            }
+            if let Some(text) = &request.filter {
+                let parsed = lang::filter::parse(text, &[]);
+                let typed = parsed.and_then(|p| p.check_all(&[events::functions::entry(), events::functions::exit()]));
+                typed.map_err(|d| mistake(name, text, &d))?;
+            }
+            let pattern = name[Functions::PROVIDER.len()..].to_string();
+            if all.iter().any(|e| e.pattern == pattern && e.filter == request.filter) {
+                continue;
+            }
+            all.push(FunctionEnabling {
+                id: first + all.len() as u32,
+                pattern,
+                filter: request.filter.clone(),
+                ..Default::default()
+            });
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,7 +1,13 @@
 //! What is recorded of allocations: the probes of the heap that are enabled, and what they need.
 
+use crate::capture::captures::{self, Captures};
+use crate::error::{Error, Result};
+use crate::heap;
 use crate::heap::{Shared, classes};
+use crate::provider;
 use crate::request::expression::Expression;
+use crate::request::parse::{Request, mistake};
+use crate::request::select::Calls;
 use events::Schema;
 use std::sync::Arc;
 
@@ -81,5 +87,77 @@ impl Wanted {
     pub fn classes(&self) -> impl Iterator<Item = &'static Schema> {
         let forks = [classes::Probe::Fork, classes::Probe::Child];
         self.asked().chain(forks.into_iter().filter(|_| self.forks).filter_map(|p| p.class(false)))
+    }
+}
+
+/// What the requests enable of the heap. `more` is captured by all of them; the stacks of allocations are whole.
+///
+/// # Errors
+/// A filter is wrong, or they capture what allocations do not have.
+pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<Enabled>> {
+    let mut all: Vec<Enabled> = Vec::new();
+    for request in requests {
+        for name in request.names.iter().filter(|n| n.starts_with(heap::classes::PROVIDER)) {
+            let Captures { kstack, ustack, comm } = request.captures;
+            if kstack > 0 || comm || !request.strings.is_empty() {
+                let why = "an allocation captures only its stack in the program";
+                return Err(Error::usage(format!("-e {name}"), why, "ustack, or no capture"));
+            }
+            if ustack != 0 && ustack != captures::USER {
+                let why = "the stacks of allocations are whole";
+                return Err(Error::usage(format!("-e {name}"), why, "ustack without a number"));
+            }
+            for found in provider::list(name, false)? {
+                let Some(probe) = heap::classes::Probe::named(&found.name) else { continue };
+                let filter = request.filter.as_deref().map(|text| heap_filter(&found.name, probe, text)).transpose()?;
+                let (stack, text) = ((ustack | more.ustack) > 0 && probe.allocates(), request.filter.clone());
+                match all.iter_mut().find(|e| (e.probe, &e.text) == (probe, &text)) {
+                    Some(known) => known.stack |= stack,
+                    None => all.push(Enabled { probe, stack, filter, text }),
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The filter of a probe of the heap, for its events with and without a stack.
+fn heap_filter(name: &str, probe: heap::classes::Probe, text: &str) -> Result<Arc<Expression>> {
+    let mut classes: Vec<&'static Schema> = [false, true].into_iter().filter_map(|s| probe.class(s)).collect();
+    classes.dedup_by_key(|s| s.id);
+    let parsed = lang::filter::parse(text, &[]).and_then(|p| p.check_all(&classes));
+    parsed.map_err(|d| mistake(name, text, &d))?;
+    let filter = Expression::new(text, &[], &Calls::none(), &classes).map_err(|d| mistake(name, text, &d))?;
+    if filter.asks_cpu() {
+        let why = "on which CPU something is allocated is not recorded";
+        return Err(Error::usage(format!("-e {name}: /{text}/"), why, "leave cpu out"));
+    }
+    Ok(Arc::new(filter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probes_of_the_heap_are_taken_from_requests() {
+        let enabled = |texts: &[&str]| {
+            let requests: Vec<Request> = texts.iter().map(|text| Request::parse(text).unwrap()).collect();
+            let all = heap_enablings(&requests, Captures::default()).map_err(|e| e.to_string())?;
+            Ok(all.iter().map(|e| (e.label(), e.stack)).collect::<Vec<_>>())
+        };
+        let some =
+            enabled(&["heap:malloc,read /args.size > 9/ ustack", "heap:mun*", "heap:munmap ustack", "tracepoint:*:x"]);
+        let want = [("heap:malloc /args.size > 9/", true), ("heap:munmap", false)].map(|(l, s)| (l.to_string(), s));
+        assert_eq!(some, Ok(want.to_vec()));
+        assert_eq!(enabled(&["heap:*"]).map(|all: Vec<(String, bool)>| all.len()), Ok(4));
+        for bad in
+            ["heap:malloc kstack", "heap:malloc comm", "heap:malloc str(address)", "heap:malloc ustack=4", "heap:maloc"]
+        {
+            assert!(enabled(&[bad]).is_err_and(|e: String| e.lines().count() == 1), "{bad}");
+        }
+        assert!(
+            enabled(&["heap:free /args.size > 1/"]).is_err() && enabled(&["heap:malloc /args.ustack == 1/"]).is_err()
+        );
     }
 }

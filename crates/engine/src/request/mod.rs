@@ -12,5 +12,6 @@ pub mod enabling;
 pub mod expression;
 pub mod functions;
 pub mod heap_enabling;
+pub mod parse;
 pub mod returns;
 pub mod select;

@@ -51,7 +51,7 @@ impl Module {
         Some(Module { path: path.into(), file, elf })
     }
 
-    /// How its code can leave functions ([`raise`]).
+    /// How its code can leave functions ([`throws`]).
     pub fn means(&self) -> Option<Means> {
         static KNOWN: Mutex<BTreeMap<Identity, Option<Means>>> = Mutex::new(BTreeMap::new());
         let meta = self.file.metadata().ok()?;

@@ -176,7 +176,7 @@ impl OffCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::request::enabling::Request;
+    use engine::request::parse::Request;
     use events::dynamic::{Field, class};
     use events::encode::{self, Fixed};
     use events::types::{Fmt, Int, Type};

@@ -31,9 +31,9 @@ use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
-use engine::request::enabling;
 use engine::request::expression::Expression;
 use engine::request::functions::Functions;
+use engine::request::parse;
 use engine::request::select::Calls;
 use engine::request::select::for_descriptors;
 use engine::resolver::{Origin, Resolver};
@@ -442,7 +442,7 @@ fn selected(ask: &Ask) -> (Vec<String>, Option<Vec<String>>) {
     let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
     for text in filter::expressions(&ask.select) {
         let (patterns, others): (Vec<String>, Vec<String>) =
-            enabling::names(text).into_iter().partition(|name| enabling::is_probe(name));
+            parse::names(text).into_iter().partition(|name| parse::is_probe(name));
         if patterns.is_empty() {
             named |= !filter::is_qualified(text) && !text.starts_with('!') && text != "all";
             calls.push(text.to_owned());
@@ -557,7 +557,7 @@ fn selected_functions(ask: &Ask) -> Result<Functions> {
     }
     let mut functions = Functions::default();
     for text in ask.select.expr.iter() {
-        for name in enabling::names(text) {
+        for name in parse::names(text) {
             match name.strip_prefix(Functions::PROVIDER).filter(|n| !n.ends_with(":entry") && !n.ends_with(":exit")) {
                 Some(pattern) => functions.wanted.push(pattern.to_owned()),
                 None => return refused(format!("-e {name}")),

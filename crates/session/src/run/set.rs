@@ -11,9 +11,13 @@ use crate::durations;
 use engine::control::{Addition, Order};
 use engine::heap::classes::PROVIDER;
 use engine::plan::Backend;
+use engine::request::call_enabling;
 use engine::request::call_enabling::CallEnabling;
-use engine::request::enabling::{self, Enabling, Request};
+use engine::request::enabling::{self, Enabling};
+use engine::request::functions;
 use engine::request::functions::{FunctionEnabling, Functions};
+use engine::request::parse;
+use engine::request::parse::Request;
 use engine::request::returns;
 use engine::request::select::Calls;
 use engine::target::Target;
@@ -65,7 +69,7 @@ impl Run {
                 .names
                 .iter()
                 .cloned()
-                .partition(|n| enabling::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
+                .partition(|n| parse::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
             let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
             if self.plan.backend == Backend::Agent && others {
                 let todo = "record another session beside this one";
@@ -124,7 +128,7 @@ impl Run {
         all: &mut Option<Vec<FunctionEnabling>>,
     ) -> Result<()> {
         let (Some(functions), Some(named)) = (&self.plan.functions, &mut self.named) else { return Ok(()) };
-        let fresh = enabling::function_enablings(std::slice::from_ref(request), named.next_function)?;
+        let fresh = functions::function_enablings(std::slice::from_ref(request), named.next_function)?;
         if fresh.is_empty() {
             return Ok(());
         }
@@ -221,7 +225,7 @@ impl Run {
     fn new_calls(&mut self, request: &Request, names: &str, known: &[CallEnabling]) -> Result<Option<CallEnabling>> {
         let Some(named) = &mut self.named else { return Ok(None) };
         let of_calls = Request { names: vec![names.to_string()], filter: request.filter.clone(), ..Request::default() };
-        let fresh = enabling::call_enablings(std::slice::from_ref(&of_calls), named.next_enabling)?;
+        let fresh = call_enabling::call_enablings(std::slice::from_ref(&of_calls), named.next_enabling)?;
         let Some(mut fresh) = fresh.into_iter().next() else { return Ok(None) };
         named.next_enabling += 1;
         if fresh.filter.is_some() && self.plan.filter.is_some() {
