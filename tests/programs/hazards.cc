@@ -300,7 +300,7 @@ static void hander(struct fiber *f) {
         if (i % 2) leave_fiber(f);
     }
 }
-static void handed_exceptions() {
+[[maybe_unused]] static void handed_exceptions() {
     destroyed = 0;
     handed_sum = 0;
     for (int i = 0; i < 4; i++) hand_around(hander, i / 2, i % 2);
@@ -348,7 +348,9 @@ int main(int argc, char **argv) {
         {"exceptions", exceptions}, {"deep_exceptions", deep_exceptions}, {"rethrown", rethrown},
         {"while_unwinding", while_unwinding}, {"across_threads", across_threads}, {"through_c", through_c},
         {"through_handlers", through_handlers}, {"across_libraries", across_libraries}, {"coroutines", coroutines},
+#ifndef NO_HANDS
         {"handed_exceptions", handed_exceptions},
+#endif
         {"thunks", thunks}, {"thread_storage", thread_storage}, {"statics", statics}, {"Uncaught", Uncaught},
         {"Not_allowed", Not_allowed}, {"Terminated", Terminated}, {NULL, NULL},
     };

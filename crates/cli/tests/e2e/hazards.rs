@@ -264,6 +264,7 @@ fn compiled_in(way: &str, clang: bool, flags: &[&str]) {
     }
 }
 
+// A split stack that is handed to another thread keeps the limit of the first: exceptions on it end the program untraced too, now and then.
 macro_rules! ways_to_compile {
     ($($way:ident $flags:expr),* $(,)?) => {
         mod ways_to_compile {
@@ -277,7 +278,7 @@ ways_to_compile! {
     frame ["-fno-omit-frame-pointer", "-mno-red-zone"], cf_protection ["-fcf-protection=full"],
     no_cf_protection ["-fcf-protection=none"], pie ["-fPIE", "-pie"], no_pie ["-fno-pie", "-no-pie"], pg ["-pg"],
     mfentry ["-pg", "-mfentry"], patchable ["-fpatchable-function-entry=5"],
-    patchable_before ["-fpatchable-function-entry=16,8"], lto ["-flto"], split_stack ["-fsplit-stack"],
+    patchable_before ["-fpatchable-function-entry=16,8"], lto ["-flto"], split_stack ["-fsplit-stack", "-DNO_HANDS"],
     stack_clash ["-fstack-clash-protection", "-fstack-protector-strong"],
     sections ["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,now"],
     retpolines ["-mindirect-branch=thunk", "-mfunction-return=thunk", "-fcf-protection=none"], clang [],
