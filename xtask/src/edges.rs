@@ -1,14 +1,11 @@
 //! `cargo xtask edges`: which crate may use which, which files may use `bpf` and clap, that only `sys`, `agent` and `tracer` may contain unsafe
-//! code, and that neither files nor folders use each other in circles. What breaks these rules today is in [`today`], a list that may only
-//! shrink.
+//! code, and that neither files nor folders use each other in circles.
 
 mod files;
 mod scan;
-mod today;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -81,39 +78,23 @@ pub fn run(args: &[String]) -> Result<()> {
     if !has(&root, "[workspace.lints.rust]", "unsafe_code=\"deny\"") {
         wrong.push("Cargo.toml: wants unsafe_code = \"deny\" in [workspace.lints.rust]".into());
     }
-    let (mut in_circles, mut folders, mut files) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for p in packages.iter().filter(|p| p.manifest.contains("/crates/")) {
         let all = files::Files::read(&Path::new(&p.manifest).with_file_name("src"))?;
-        for circle in all.circles() {
-            let members: Vec<String> = circle.split(" -> ").map(|file| format!("{} {file}", p.name)).collect();
-            if members.iter().any(|m| !today::FILES_IN_CIRCLES.contains(&m.as_str())) {
-                wrong.push(format!("crate '{}': {circle}", p.name));
-            }
-            in_circles.extend(members.into_iter().filter(|m| today::FILES_IN_CIRCLES.contains(&m.as_str())));
-        }
+        wrong.extend(all.circles().into_iter().map(|circle| format!("crate '{}': {circle}", p.name)));
         for (parent, circle) in all.circles_of_folders() {
-            folders.extend(circle.into_iter().map(|module| format!("{} {parent}::{module}", p.name)));
+            let modules = circle.into_iter().collect::<Vec<_>>().join(", ");
+            wrong.push(format!("crate '{}': modules of '{parent}' in a circle: {modules}", p.name));
         }
         for (used, _, places) in ONLY_IN.iter().filter(|(_, package, _)| *package == p.name) {
             let elsewhere = all.that_name(used).filter(|name| !places.iter().any(|place| name.starts_with(place)));
-            files.extend(elsewhere.map(|name| format!("{used} {name}")));
+            wrong.extend(elsewhere.map(|name| format!("crate '{}': {name} may not use '{used}'", p.name)));
         }
     }
-    wrong.extend(differences(&in_circles, today::FILES_IN_CIRCLES, "is in a circle of files"));
-    wrong.extend(differences(&folders, today::IN_CIRCLES, "is in a circle of folders"));
-    wrong.extend(differences(&files, today::ELSEWHERE, "is used in a file that may not"));
     if !wrong.is_empty() {
         bail!("edges: {}", wrong.join("; "));
     }
     println!("edges: {} crates use only what they may", packages.len());
     Ok(())
-}
-
-/// What is found and not in the list of today, and what is in the list and not found any more.
-fn differences(found: &BTreeSet<String>, today: &[&str], what: &str) -> Vec<String> {
-    let new = found.iter().filter(|f| !today.contains(&f.as_str())).map(|f| format!("{f}: {what}"));
-    let cured = today.iter().filter(|t| !found.contains(**t));
-    new.chain(cured.map(|t| format!("{t}: no more; take it off the list in xtask/src/edges/today.rs"))).collect()
 }
 
 /// `--no-deps`: the packages of other platforms are not needed and not downloaded.
@@ -201,14 +182,6 @@ mod tests {
         let wrong = edges(&packages(&metadata).unwrap());
         let unknown = "crate 'new' is unknown: add it to ALLOWED in xtask/src/edges.rs";
         assert_eq!(wrong, ["crate 'views' may not use 'sys'", unknown]);
-    }
-
-    #[test]
-    fn the_list_of_today_may_only_shrink() {
-        let found = BTreeSet::from(["a".to_string(), "b".into()]);
-        assert_eq!(differences(&found, &["a", "b"], "is wrong"), [""; 0]);
-        assert_eq!(differences(&found, &["a"], "is wrong"), ["b: is wrong"]);
-        assert!(differences(&found, &["a", "b", "c"], "is wrong")[0].starts_with("c: no more"));
     }
 
     #[test]

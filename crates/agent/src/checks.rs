@@ -73,7 +73,7 @@ const FREE: u32 = 0;
 const WHOLE: u32 = 1;
 /// A thread writes it.
 const BEGUN: u32 = 2;
-/// The same, but it has been forgotten meanwhile.
+/// A thread writes it, and it was forgotten since it began.
 const FORGOTTEN: u32 = 3;
 
 impl Place {

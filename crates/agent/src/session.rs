@@ -12,7 +12,7 @@ pub fn ask(reason: Reason) {
     let _ = attempt(reason);
 }
 
-/// As [`ask`]; whether there is anything to be done, or an errno.
+/// Asks the collector, and installs what it answers. False: there is nothing to install. An errno where that failed.
 pub fn attempt(reason: Reason) -> Result<bool, u32> {
     let Some(mut answer) = talk::ask(reason)? else { return Ok(false) };
     let installed = obey(&mut answer, reason).unwrap_or_else(Installed::failure);

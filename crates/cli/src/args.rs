@@ -121,7 +121,7 @@ fn record(c: Command) -> Command {
         .args(session_args())
         .mut_arg("output", |a| a.value_name("DIR").help("Write the trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
         .mut_arg("output-append-mode", |a| a.hide(true))
-        .mut_arg("as", |_| as_views(format!("Also show the events, on stdout or in FILE: {}", view::help(EVENTS, "")), EVENTS))
+        .mut_arg("as", |_| as_views(format!("Also show the events, on stdout or in FILE: {}", view::or(&view::help(EVENTS, EVENTS, ""))), EVENTS))
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
@@ -179,7 +179,7 @@ fn profile(c: Command) -> Command {
         .arg(Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(
             "Count the events of a probe or a call instead of samples, as in record: uprobe:libc:malloc, software:page-faults:1, openat",
         ))
-        .arg(as_views(view::help(STACKS, "table") + ", on stdout or in FILE", STACKS))
+        .arg(as_views(on_stdout(STACKS, "table"), STACKS))
         .arg(long_flag("force", "Replace the trace in DIR; set return probes even if they may break the program"))
         .arg(traced_command())
         .subcommand(later("diff", DIFF, diff).hide(true))
@@ -343,7 +343,7 @@ fn graph(c: Command) -> Command {
         )
         .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
         .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
-        .arg(as_views(view::help(CALLS, "tree") + ", on stdout or in FILE", CALLS))
+        .arg(as_views(on_stdout(CALLS, "tree"), CALLS))
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(traced_command())
 }
@@ -487,16 +487,15 @@ fn report(c: Command) -> Command {
         .args(selection_args())
         .args(format_args())
         .mut_arg("as", |_| {
-            let names = |of, default| view::help(&[of], default);
-            // Those of the last two are called so in reports of everything.
-            let heap = view::help(&[Of::Heap], "").replace("json", "heap-json");
-            let stacks = view::help(&[Of::Stacks], "").replace("json", "profile-json");
+            let of = |of, default| view::help(&[of], view::OF_TRACES, default);
             let help = format!(
-                "{}, {} (what is in the trace); of a trace with stacks also {stacks}, as 'trapline profile' draws them; of one with \
-                 function calls {} (docs/GRAPH.md); of one with allocations {heap} (docs/HEAP.md); on stdout or in FILE",
-                names(Of::Events, "text").replace(" or ", ", "),
-                names(Of::Trace, ""),
-                names(Of::Calls, "")
+                "{}, {} (what is in the trace); of a trace with stacks also {}, as 'trapline profile' draws them; of one with function \
+                 calls {} (docs/GRAPH.md); of one with allocations {} (docs/HEAP.md); on stdout or in FILE",
+                of(Of::Events, "text").join(", "),
+                view::or(&of(Of::Trace, "")),
+                view::or(&of(Of::Stacks, "")),
+                view::or(&of(Of::Calls, "")),
+                view::or(&of(Of::Heap, ""))
             );
             as_views(help, view::OF_TRACES)
         })
@@ -595,6 +594,11 @@ fn call_args() -> Vec<Arg> {
 const EVENTS: &[Of] = &[Of::Events];
 const STACKS: &[Of] = &[Of::Stacks];
 const CALLS: &[Of] = &[Of::Calls];
+
+/// The help of `--as` in a command with views of one sort.
+fn on_stdout(of: &[Of], default: &str) -> String {
+    view::or(&view::help(of, of, default)) + ", on stdout or in FILE"
+}
 
 /// `--as VIEW[=FILE]`, several times.
 fn as_views(help: String, of: &'static [Of]) -> Arg {

@@ -1,6 +1,6 @@
 //! What trapline prints on stderr before a trace begins: the plan, the programs, and the processes that are not traced.
 
-use crate::diagnosis::explain::Explained;
+use crate::diagnosis::explain;
 use engine::pipeline::backend::Attached;
 use engine::plan::Plan;
 use engine::target::Target;
@@ -8,7 +8,7 @@ use std::io::Write;
 
 /// `--explain`: the plan; `why` its backend.
 pub fn explain(plan: &Plan, why: &str) {
-    let text: String = Explained(plan).explain(why).iter().map(|l| format!("trapline: {l}\n")).collect();
+    let text: String = explain::lines(plan, why).iter().map(|l| format!("trapline: {l}\n")).collect();
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

@@ -56,10 +56,6 @@ pub fn find(name: &str) -> Result<Box<dyn Running>> {
 /// The directories of sockets cannot be trusted.
 pub fn all() -> Result<Vec<Value>> {
     let mut found = named::states()?;
-    for state in &mut found {
-        let heap = state["name"].as_str().is_some_and(|name| name.starts_with("heap-")) && state["sample"].is_u64();
-        state["kind"] = json!(if heap { "heap" } else { "recording" });
-    }
     let is_there = |name: &str, found: &[Value]| found.iter().any(|s| s["name"] == name);
     for (pid, name) in tracers::enabled_everywhere() {
         if !is_there(&format!("{name}-{pid}"), &found) {

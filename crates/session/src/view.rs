@@ -26,7 +26,7 @@ use std::io;
 use views::View;
 use views::calls::CallView;
 use views::calls::edges::Language;
-use views::heap::{self as memory, Rows};
+use views::heap as memory;
 use views::options::Options;
 use views::profile::Stacks;
 
@@ -103,8 +103,8 @@ pub enum Make {
         /// It has source files and lines in it.
         lines: bool,
     },
-    /// A heap. The number is CLOCK_REALTIME minus the clock of the events, ns.
-    Heap(fn(&Rows, &memory::Options, i64, &mut Vec<u8>)),
+    /// A heap.
+    Heap(memory::Write),
 }
 
 /// All views. Of several with one name, the one that is meant depends on what a trace has ([`of_trace`]).
@@ -161,21 +161,11 @@ pub static ALL: &[Kind] = &[
         form: Form::Data,
         make: Make::Stacks { draw: stacks::json, lines: true },
     },
-    Kind::heap("leaks", Form::Text, "what is outstanding, by stack", |rows, options, _, out| {
-        memory::leaks::write(&rows.folded(), options, out);
-    }),
-    Kind::heap("peak", Form::Text, "what was outstanding at the peak", |rows, options, _, out| {
-        memory::peak::write(&rows.folded(), options, out);
-    }),
-    Kind::heap("totals", Form::Text, "all allocations, by stack", |rows, options, _, out| {
-        memory::totals::write(&rows.folded(), options, out);
-    }),
-    Kind::heap("temporary", Form::Text, "blocks that were freed at once", |rows, options, _, out| {
-        memory::temporary::write(&rows.folded(), options, out);
-    }),
-    Kind::heap("growth", Form::Text, "memory over time", |rows, options, _, out| {
-        memory::growth::write(&rows.folded(), options, out);
-    }),
+    Kind::heap("leaks", Form::Text, "what is outstanding, by stack", memory::leaks::write),
+    Kind::heap("peak", Form::Text, "what was outstanding at the peak", memory::peak::write),
+    Kind::heap("totals", Form::Text, "all allocations, by stack", memory::totals::write),
+    Kind::heap("temporary", Form::Text, "blocks that were freed at once", memory::temporary::write),
+    Kind::heap("growth", Form::Text, "memory over time", memory::growth::write),
     Kind::heap("flame", Form::Svg, "a flame graph of memory", memory::profile::flame),
     Kind::heap("pprof", Form::Binary(""), "memory for pprof", memory::profile::pprof),
     Kind::heap("folded", Form::Data, "folded stacks of memory", memory::profile::folded),
@@ -185,7 +175,7 @@ pub static ALL: &[Kind] = &[
         help: "one object with all numbers of the heap",
         of: Of::Heap,
         form: Form::Data,
-        make: Make::Heap(|rows, options, _, out| memory::json::write(rows, options, out)),
+        make: Make::Heap(memory::json::write),
     },
 ];
 
@@ -231,12 +221,7 @@ impl Kind {
         Kind { name, short: name, help, of: Of::Stacks, form, make: Make::Stacks { draw, lines: false } }
     }
 
-    const fn heap(
-        name: &'static str,
-        form: Form,
-        help: &'static str,
-        write: fn(&Rows, &memory::Options, i64, &mut Vec<u8>),
-    ) -> Kind {
+    const fn heap(name: &'static str, form: Form, help: &'static str, write: memory::Write) -> Kind {
         Kind { name, short: name, help, of: Of::Heap, form, make: Make::Heap(write) }
     }
 
@@ -312,16 +297,16 @@ pub fn or<S: AsRef<str>>(names: &[S]) -> String {
     text
 }
 
-/// The names of the views that are made of these things, with the default, as a help text has them.
-pub fn help(of: &[Of], default: &str) -> String {
+/// The views that are made of these things, as a help text has them: as they are called `within` the views of a command, with the default.
+pub fn help(of: &[Of], within: &[Of], default: &str) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
-    for name in names(of) {
-        let is_svg = ALL.iter().any(|kind| of.contains(&kind.of) && kind.name == name && kind.form == Form::Svg);
-        let note = if is_svg { " (SVG)" } else { "" };
+    for kind in ALL.iter().filter(|kind| of.contains(&kind.of)) {
+        let name = name(kind, within);
+        let note = if kind.form == Form::Svg { " (SVG)" } else { "" };
         let default = if name == default { " [default]" } else { "" };
         shown.push(format!("{name}{note}{default}"));
     }
-    or(&shown)
+    shown
 }
 
 /// The views that are asked for; where none is, and no trace is written, the default.
@@ -389,6 +374,8 @@ mod tests {
 
     #[test]
     fn help_names_the_default_and_pictures() {
-        assert_eq!(help(&[Of::Stacks], "table"), "table [default], folded, flame (SVG), pprof or json");
+        let (stacks, all) = (&[Of::Stacks][..], OF_TRACES);
+        assert_eq!(or(&help(stacks, stacks, "table")), "table [default], folded, flame (SVG), pprof or json");
+        assert_eq!(help(stacks, all, "")[4], "profile-json");
     }
 }

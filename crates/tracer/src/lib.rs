@@ -103,7 +103,7 @@ type Agent = unsafe extern "C" fn(u32, *const c_void, c_ulong) -> c_long;
 fn agent() -> Option<Agent> {
     // SAFETY: the name is a string; RTLD_DEFAULT is null.
     let agent = unsafe { dlsym(std::ptr::null_mut(), c"trapline_agent".as_ptr()) };
-    // SAFETY: null is None. The name is the agent's, as those of libc are libc's: whoever defines it defines this function.
+    // SAFETY: null is None. The name is the agent's, as those of libc are libc's: a definition of it has this type.
     unsafe { std::mem::transmute::<*mut c_void, Option<Agent>>(agent) }
 }
 

@@ -5,7 +5,7 @@
 //! million blocks of 20,000 stacks of 33 frames.
 
 use std::time::Instant;
-use views::heap::{Frames, Intern, Kind, Model, Options, Rows, Who};
+use views::heap::{Frames, Intern, Kind, Model, Options, Rows, Who, Write};
 use views::heap::{growth, json, leaks, peak, profile, temporary, totals};
 use views::profile::Frame;
 
@@ -58,8 +58,6 @@ impl Frames for Names {
     }
 }
 
-type Write = fn(&Rows, &Options, i64, &mut Vec<u8>);
-
 fn views() {
     let names = Names((0..6000).map(|n| format!("app::module_{}::function_{n}", n / 50)).collect());
     let mut model = Model::new();
@@ -72,15 +70,15 @@ fn views() {
     let rows = Rows::new(&model, &names, 0);
     println!("{:<10} {:8.3} s {:>10} rows", "rows", start.elapsed().as_secs_f64(), rows.all().len());
     let all: [(&str, Write); 9] = [
-        ("leaks", |rows, options, _, out| leaks::write(&rows.folded(), options, out)),
-        ("peak", |rows, options, _, out| peak::write(&rows.folded(), options, out)),
-        ("totals", |rows, options, _, out| totals::write(&rows.folded(), options, out)),
-        ("temporary", |rows, options, _, out| temporary::write(&rows.folded(), options, out)),
-        ("growth", |rows, options, _, out| growth::write(&rows.folded(), options, out)),
+        ("leaks", leaks::write),
+        ("peak", peak::write),
+        ("totals", totals::write),
+        ("temporary", temporary::write),
+        ("growth", growth::write),
         ("flame", profile::flame),
         ("pprof", profile::pprof),
         ("folded", profile::folded),
-        ("json", |rows, options, _, out| json::write(rows, options, out)),
+        ("json", json::write),
     ];
     for (name, write) in all {
         let (start, mut out) = (Instant::now(), Vec::new());

@@ -73,6 +73,9 @@ impl Of {
     }
 }
 
+/// Appends a view of a heap. The number is CLOCK_REALTIME minus the clock of the events, ns.
+pub type Write = fn(&Rows, &Options, i64, &mut Vec<u8>);
+
 /// How views are written.
 #[derive(Clone, Debug)]
 pub struct Options {

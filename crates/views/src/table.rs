@@ -47,12 +47,12 @@ impl Table {
         Table { gap: 2, ..Table::new(head).without_rules() }
     }
 
-    /// The same table without rules.
+    /// Leaves out the rules below the heading.
     pub fn without_rules(self) -> Table {
         Table { has_rules: false, ..self }
     }
 
-    /// The same table with columns that are never narrower: others read it by position, so lines keep blanks at their ends.
+    /// Sets the least widths of columns, for readers that go by position: lines keep blanks at their ends.
     pub fn at_least(self, widths: impl IntoIterator<Item = usize>) -> Table {
         Table { least: widths.into_iter().collect(), ..self }
     }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
-use views::heap::{Diff, Frames, Kind, Model, Of, Options, Rows, Who};
+use views::heap::{Diff, Frames, Kind, Model, Of, Options, Rows, Who, Write};
 use views::heap::{growth, json, leaks, peak, profile, temporary, totals};
 use views::profile::Frame;
 
@@ -57,18 +57,16 @@ fn model(leak: u64) -> Model {
     m
 }
 
-type Write = fn(&Rows, &Options, i64, &mut Vec<u8>);
-
 const ALL: [(&str, Write); 9] = [
-    ("leaks", |rows, options, _, out| leaks::write(&rows.folded(), options, out)),
-    ("peak", |rows, options, _, out| peak::write(&rows.folded(), options, out)),
-    ("totals", |rows, options, _, out| totals::write(&rows.folded(), options, out)),
-    ("temporary", |rows, options, _, out| temporary::write(&rows.folded(), options, out)),
-    ("growth", |rows, options, _, out| growth::write(&rows.folded(), options, out)),
+    ("leaks", leaks::write),
+    ("peak", peak::write),
+    ("totals", totals::write),
+    ("temporary", temporary::write),
+    ("growth", growth::write),
     ("flame", profile::flame),
     ("pprof", profile::pprof),
     ("folded", profile::folded),
-    ("json", |rows, options, _, out| json::write(rows, options, out)),
+    ("json", json::write),
 ];
 
 fn text(view: &str, model: &Model, options: &Options, min_age: u64) -> String {

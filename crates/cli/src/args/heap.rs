@@ -1,9 +1,11 @@
 //! The options of `trapline heap`.
 
-use super::{as_views, format_args, long_flag, selection_args, session_args, target_args, traced_command, value};
+use super::{
+    as_views, format_args, long_flag, on_stdout, selection_args, session_args, target_args, traced_command, value,
+};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, value_parser};
-use session::view::{self, Of};
+use session::view::Of;
 
 /// How the heap is shown.
 pub fn heap_view_args() -> Vec<Arg> {
@@ -22,7 +24,7 @@ fn process() -> Arg {
 
 /// `--as`
 fn views() -> Arg {
-    as_views(view::help(HEAP, "leaks") + ", on stdout or in FILE", HEAP)
+    as_views(on_stdout(HEAP, "leaks"), HEAP)
 }
 
 /// What its views are made of.

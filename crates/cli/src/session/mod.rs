@@ -54,9 +54,7 @@ fn print(name: &str, state: &Value) -> Result<u8> {
             let asked = Tracer { what, pid: pid().unwrap_or(0), name: tracer, ..Tracer::default() };
             tracer::run(&asked).map(|status| status.pass_on())
         }
-        _ if state["sample"].is_u64() => {
-            heap::control::run(&Collector { what, pid: pid().unwrap_or(0), ask: Ask::default() })
-        }
+        Some("heap") => heap::control::run(&Collector { what, pid: pid().unwrap_or(0), ask: Ask::default() }),
         _ => {
             let Some(dir) = state["dir"].as_str() else {
                 return Err(Error::failed(format!("session print {name}"), "it writes no trace", "record with -o DIR"));

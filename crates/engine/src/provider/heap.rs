@@ -1,6 +1,6 @@
 //! `heap:malloc`, `heap:free`, `heap:mmap`, `heap:munmap`: allocations of programs, which the agent in them records.
 //!
-//! They have no attach point: [`crate::request::enabling::heap_enablings`] takes them out of what is asked for.
+//! They have no attach point: [`crate::request::heap_enabling::heap_enablings`] takes them out of what is asked for.
 
 use super::{ArgInfo, ArgLocation, ArgType, Encoding, Probe, Provider, Ready, Refusal, word};
 use crate::heap::classes::{self, ALL};

@@ -27,158 +27,145 @@ const WITHOUT_ENTRY: &[(&str, &str)] = &[
     ),
 ];
 
-/// A plan, in words.
-pub struct Explained<'p>(pub &'p Plan);
+/// What will be done and what is lost, one line each. `why`: the reason for this backend.
+pub fn lines(plan: &Plan, why: &str) -> Vec<String> {
+    let mut out = vec![format!("backend: {} ({why})", plan.backend_name())];
+    let seen = plan.seen_calls();
+    out.push(format!("calls: {} wanted, {} seen by the tracer", plan.calls.len(), seen.len()));
+    if let Some(filter) = &plan.filter {
+        let place = if plan.backend == Backend::Kernel {
+            "in the kernel's programs"
+        } else {
+            "by trapline, after the call was read"
+        };
+        out.push(format!("filter: {} part(s), evaluated {place}", filter.parts().len()));
+    }
+    match plan.backend {
+        Backend::Kernel => kernel_of(plan, &mut out),
+        Backend::Perf => perf_of(plan, &mut out),
+        Backend::Agent => out.push(format!("{}: by an agent that the programs load (LD_PRELOAD)", of_agent(plan))),
+        Backend::Auto | Backend::Ptrace => ptrace_of(plan, &seen, &mut out),
+    }
+    if plan.is_joined() {
+        let what = of_agent(plan);
+        out.push(format!("{what}: by an agent that the programs load (LD_PRELOAD); its own calls are left out"));
+    }
+    heap_of(plan, &mut out);
+    probes_of(plan, &mut out);
+    let per_cpu = match plan.backend {
+        Backend::Kernel => " per CPU",
+        Backend::Agent => " per process",
+        Backend::Perf => " per CPU, or as much as the limits on locked memory allow",
+        Backend::Auto | Backend::Ptrace => "",
+    };
+    let bytes = if plan.backend == Backend::Kernel { rings_of_calls::size(plan) } else { plan.buffer };
+    out.push(format!("buffer: {} KiB{per_cpu}", bytes >> 10));
+    out.push(match plan.on_full {
+        OnFull::Block => "full buffer: the target waits".into(),
+        OnFull::Drop => "full buffer: events are dropped and counted".into(),
+    });
+    let of_agent = if plan.is_joined() { Backend::Agent.lost() } else { &[] };
+    let of_entry = if plan.no_duration { WITHOUT_ENTRY } else { &[] };
+    out.extend(
+        plan.backend
+            .lost()
+            .iter()
+            .chain(of_agent)
+            .chain(of_entry)
+            .map(|(what, detail)| format!("lost: {what}: {detail}")),
+    );
+    out
+}
 
-impl std::ops::Deref for Explained<'_> {
-    type Target = Plan;
+/// What the agent records, in words.
+fn of_agent(plan: &Plan) -> &'static str {
+    plan.functions.as_ref().map_or("functions", Functions::what)
+}
 
-    fn deref(&self) -> &Plan {
-        self.0
+/// The probes of the heap that are enabled.
+fn heap_of(plan: &Plan, out: &mut Vec<String>) {
+    let Some(heap) = plan.functions.as_ref().and_then(|f| f.heap.as_ref()) else { return };
+    for e in &heap.probes {
+        out.push(format!("probe: {}: in front of the allocators of each program", e.probe.name()));
+        let fields = e.probe.fields(heap.has_stack(e.probe)).into_iter().map(|f| f.0).collect::<Vec<_>>();
+        out.push(format!("  fields: {}", fields.join(", ")));
+        if let Some(filter) = &e.filter {
+            out.push(format!("  filter, by trapline: {}", filter.parts().join(" && ")));
+        }
     }
 }
 
-impl Explained<'_> {
-    /// What will be done and what is lost, one line each. `why`: the reason for this backend.
-    pub fn explain(&self, why: &str) -> Vec<String> {
-        let mut out = vec![format!("backend: {} ({why})", self.backend_name())];
-        let seen = self.seen_calls();
-        out.push(format!("calls: {} wanted, {} seen by the tracer", self.calls.len(), seen.len()));
-        if let Some(filter) = &self.filter {
-            let place = if self.backend == Backend::Kernel {
-                "in the kernel's programs"
-            } else {
-                "by trapline, after the call was read"
-            };
-            out.push(format!("filter: {} part(s), evaluated {place}", filter.parts().len()));
-        }
-        match self.backend {
-            Backend::Kernel => explain_kernel(self, &mut out),
-            Backend::Perf => self.explain_perf(&mut out),
-            Backend::Agent => out.push(format!("{}: by an agent that the programs load (LD_PRELOAD)", self.of_agent())),
-            Backend::Auto | Backend::Ptrace => self.explain_ptrace(&seen, &mut out),
-        }
-        if self.is_joined() {
-            let what = self.of_agent();
-            out.push(format!("{what}: by an agent that the programs load (LD_PRELOAD); its own calls are left out"));
-        }
-        self.explain_heap(&mut out);
-        self.explain_probes(&mut out);
-        let per_cpu = match self.backend {
-            Backend::Kernel => " per CPU",
-            Backend::Agent => " per process",
-            Backend::Perf => " per CPU, or as much as the limits on locked memory allow",
-            Backend::Auto | Backend::Ptrace => "",
+/// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.
+fn probes_of(plan: &Plan, out: &mut Vec<String>) {
+    for e in &plan.probes {
+        let Some(point) = &e.point else {
+            out.push(format!("probe: {}: the session's own", e.name));
+            continue;
         };
-        let bytes = if self.backend == Backend::Kernel { rings_of_calls::size(self) } else { self.buffer };
-        out.push(format!("buffer: {} KiB{per_cpu}", bytes >> 10));
-        out.push(match self.on_full {
-            OnFull::Block => "full buffer: the target waits".into(),
-            OnFull::Drop => "full buffer: events are dropped and counted".into(),
-        });
-        let of_agent = if self.is_joined() { Backend::Agent.lost() } else { &[] };
-        let of_entry = if self.no_duration { WITHOUT_ENTRY } else { &[] };
-        out.extend(
-            self.backend
-                .lost()
-                .iter()
-                .chain(of_agent)
-                .chain(of_entry)
-                .map(|(what, detail)| format!("lost: {what}: {detail}")),
+        let how = match plan.backend {
+            Backend::Perf => "a perf event of each thread, on each CPU".into(),
+            _ => attach::how(point),
+        };
+        out.push(format!("probe: {}: {how}", e.name));
+        let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
+        if !names.is_empty() {
+            out.push(format!("  fields: {}", names.join(", ")));
+        }
+        if let Some(filter) = &e.filter {
+            let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
+            let place = if plan.backend == Backend::Perf { "by trapline" } else { "in its program" };
+            out.push(format!("  filter, {place}: {}", parts.join(" && ")));
+        }
+        out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
+        out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
+        out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
+    }
+    if plan.backend == Backend::Kernel && plan.probes.iter().any(|e| e.point.is_some()) {
+        let (_, size) = ring_set::sizes(&plan.probes, plan.buffer);
+        let whose = if ring_set::are_shared(&plan.probes) { "shared by all" } else { "one for each" };
+        out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
+    }
+}
+
+fn perf_of(plan: &Plan, out: &mut Vec<String>) {
+    out.push(format!(
+        "user stacks: {} bytes of each are copied, and walked by tables made from .eh_frame; guessed by rbp where code has none",
+        plan.copied_stack
+    ));
+    out.push("attach: perf events of each thread, which children inherit; nothing stops".into());
+    out.push("rights: as an ordinary user, whatever capabilities trapline's file has: your own processes; programs with other rights are not seen".into());
+}
+
+fn ptrace_of(plan: &Plan, seen: &Calls, out: &mut Vec<String>) {
+    if plan.filters() {
+        out.push("seccomp: a filter lets all other calls run without a stop; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
+        if sys::process::euid() != 0 {
+            out.push("  the filter sets no_new_privs: setuid programs run without their privilege, as under any tracer of yours".into());
+        }
+    } else if matches!(plan.target, Target::Pids(_)) {
+        out.push("seccomp: no filter, because a filter would outlive the attach: every call stops".into());
+    } else if !plan.follow {
+        out.push("seccomp: no filter, because untraced children would inherit it".into());
+    } else if plan.named {
+        out.push("seccomp: no filter, because the calls of a named session may change: every call stops".into());
+    } else if seen.is_all() {
+        out.push("seccomp: no filter, because every call is wanted".into());
+    } else {
+        out.push(
+            "seccomp: no filter (--no-seccomp): every call stops, and the command survives the death of the tracer"
+                .into(),
         );
-        out
     }
-
-    /// What the agent records, in words.
-    fn of_agent(&self) -> &'static str {
-        self.functions.as_ref().map_or("functions", Functions::what)
-    }
-
-    /// The probes of the heap that are enabled.
-    fn explain_heap(&self, out: &mut Vec<String>) {
-        let Some(heap) = self.functions.as_ref().and_then(|f| f.heap.as_ref()) else { return };
-        for e in &heap.probes {
-            out.push(format!("probe: {}: in front of the allocators of each program", e.probe.name()));
-            let fields = e.probe.fields(heap.has_stack(e.probe)).into_iter().map(|f| f.0).collect::<Vec<_>>();
-            out.push(format!("  fields: {}", fields.join(", ")));
-            if let Some(filter) = &e.filter {
-                out.push(format!("  filter, by trapline: {}", filter.parts().join(" && ")));
-            }
-        }
-    }
-
-    /// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.
-    fn explain_probes(&self, out: &mut Vec<String>) {
-        for e in &self.probes {
-            let Some(point) = &e.point else {
-                out.push(format!("probe: {}: the session's own", e.name));
-                continue;
-            };
-            let how = match self.backend {
-                Backend::Perf => "a perf event of each thread, on each CPU".into(),
-                _ => attach::how(point),
-            };
-            out.push(format!("probe: {}: {how}", e.name));
-            let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
-            if !names.is_empty() {
-                out.push(format!("  fields: {}", names.join(", ")));
-            }
-            if let Some(filter) = &e.filter {
-                let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
-                let place = if self.backend == Backend::Perf { "by trapline" } else { "in its program" };
-                out.push(format!("  filter, {place}: {}", parts.join(" && ")));
-            }
-            out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
-            out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
-            out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
-        }
-        if self.backend == Backend::Kernel && self.probes.iter().any(|e| e.point.is_some()) {
-            let (_, size) = ring_set::sizes(&self.probes, self.buffer);
-            let whose = if ring_set::are_shared(&self.probes) { "shared by all" } else { "one for each" };
-            out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
-        }
-    }
-
-    fn explain_perf(&self, out: &mut Vec<String>) {
-        out.push(format!(
-            "user stacks: {} bytes of each are copied, and walked by tables made from .eh_frame; guessed by rbp where code has none",
-            self.copied_stack
-        ));
-        out.push("attach: perf events of each thread, which children inherit; nothing stops".into());
-        out.push("rights: as an ordinary user, whatever capabilities trapline's file has: your own processes; programs with other rights are not seen".into());
-    }
-
-    fn explain_ptrace(&self, seen: &Calls, out: &mut Vec<String>) {
-        if self.filters() {
-            out.push("seccomp: a filter lets all other calls run without a stop; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
-            if sys::process::euid() != 0 {
-                out.push("  the filter sets no_new_privs: setuid programs run without their privilege, as under any tracer of yours".into());
-            }
-        } else if matches!(self.target, Target::Pids(_)) {
-            out.push("seccomp: no filter, because a filter would outlive the attach: every call stops".into());
-        } else if !self.follow {
-            out.push("seccomp: no filter, because untraced children would inherit it".into());
-        } else if self.named {
-            out.push("seccomp: no filter, because the calls of a named session may change: every call stops".into());
-        } else if seen.is_all() {
-            out.push("seccomp: no filter, because every call is wanted".into());
-        } else {
-            out.push(
-                "seccomp: no filter (--no-seccomp): every call stops, and the command survives the death of the tracer"
-                    .into(),
-            );
-        }
-        if matches!(self.target, Target::Pids(_)) {
-            out.push(
-                "attach: each thread is stopped once. A blocked call is restarted by the kernel and shown as one call"
-                    .into(),
-            );
-        }
+    if matches!(plan.target, Target::Pids(_)) {
+        out.push(
+            "attach: each thread is stopped once. A blocked call is restarted by the kernel and shown as one call"
+                .into(),
+        );
     }
 }
 
 /// How the kernel backend attaches, and which features this kernel lacks, found by trying.
-fn explain_kernel(plan: &Plan, out: &mut Vec<String>) {
+fn kernel_of(plan: &Plan, out: &mut Vec<String>) {
     if let Target::All { left_out } = &plan.target {
         out.push("processes: all of the machine, except trapline's own and those that read its output".into());
         let named = |pid: &i32| {

@@ -170,6 +170,7 @@ impl Collector {
         };
         json!({
             "name": self.server.name(),
+            "kind": "heap",
             "state": state,
             "user": sys::users::name(sys::process::ruid()),
             "pid": sys::process::own_pid(),

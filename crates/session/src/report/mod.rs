@@ -20,7 +20,7 @@ use crate::view::calls::{self, Demangle};
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{Drawing, Style};
 use crate::view::totals::{self, Asked, Calls as FunctionCalls};
-use crate::view::{self, Make, Of, lines, stats, tables};
+use crate::view::{self, Make, lines, stats, tables};
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::{Following, Recorded};
@@ -131,7 +131,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     for show in &wanted {
         outputs.open(show, ask, trace, (&raw, clocks, whole))?;
     }
-    let Outputs { views: mut opened, totals, drawings, heap } = outputs;
+    let Outputs { views: mut opened, lines, totals, drawings, heap } = outputs;
     let only_totals = !totals.is_empty() && opened.is_empty() && drawings.is_empty() && heap.is_empty();
     if drawings.is_empty() && !only_totals {
         without_profile(ask)?;
@@ -166,18 +166,19 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let quiet = ask.quiet > 0 || follow || has_lines;
     let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
-    let lines_only = matches!(&opened[..], [(view, _)] if view.is_lines_only());
-    let (shown, selection) = match opened.pop() {
-        Some((_, output)) if !names && !follow && lines_only && !ask.format.relative_timestamps => {
+    // Lines alone are made on all processors.
+    let alone = matches!(&opened[..], [(view, _)] if view.is_lines_only());
+    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.relative_timestamps);
+    let (shown, selection) = match (opened.pop(), lines) {
+        (Some((_, output)), Some(make)) => {
             let options = screen::options(ask, &output, raw, clocks)?;
-            let make = lines_of(&wanted[0].view)?;
-            let make = || Ok(make(options.clone()));
+            let make = || make(options.clone());
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
             let functions = if has_values { trace.data.functions(&trace.known, shown_name) } else { Table::default() };
             (in_parallel(source, &selection, &functions, make, output, &progress)?, selection)
         }
-        last => {
+        (last, _) => {
             opened.extend(last);
             let has_views = !opened.is_empty();
             let interrupts = follow.then(|| Interrupts::watch(false));
@@ -222,6 +223,8 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
 struct Outputs {
     /// Lines, and tables of events.
     views: Views,
+    /// How the last lines are made.
+    lines: Option<fn(Options) -> Box<dyn View + Send>>,
     /// What function calls add up to, and how functions are called there.
     totals: Vec<(totals::Write, Demangle, Output)>,
     /// Profiles.
@@ -255,8 +258,9 @@ impl Outputs {
                 let options = screen::options(ask, &output, raw.to_vec(), clocks)?;
                 self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
             }
-            Make::Lines(_) => {
+            Make::Lines(make) => {
                 let output = open()?;
+                self.lines = Some(make);
                 let shown = match tables::latency(ask, &show.view, &output)?.or(tables::by_stack(ask, &show.view)?) {
                     Some(table) => table,
                     None => lines::shown(ask, &output, raw.to_vec(), kind, clocks)?,
@@ -265,14 +269,6 @@ impl Outputs {
             }
         }
         Ok(())
-    }
-}
-
-/// How a view of lines is made.
-fn lines_of(view: &str) -> Result<fn(Options) -> Box<dyn View + Send>> {
-    match view::find(view, &[Of::Events])?.make {
-        Make::Lines(make) => Ok(make),
-        _ => Err(view::unknown(view, &view::names(&[Of::Events]))),
     }
 }
 
@@ -389,16 +385,14 @@ fn in_parallel(
     source: Source<'_>,
     selection: &Selection,
     functions: &Table,
-    make: impl Fn() -> Result<Box<dyn View + Send>>,
+    make: impl Fn() -> Box<dyn View + Send>,
     mut output: Output,
     progress: &Progress,
 ) -> Result<Outcome> {
-    // What the views of all workers refuse, the first one does.
-    make()?;
     let lines = || -> Lines<'_> {
-        let mut view = make().ok();
+        let mut view = make();
         Box::new(move |event, text| {
-            if let (Ok(ev), Some(view)) = (Event::parse(event), &mut view)
+            if let Ok(ev) = Event::parse(event)
                 && selection.covers(&ev)
                 && selection.passes(&ev, functions)
             {

@@ -195,6 +195,7 @@ impl Run {
         let streams = streams.map(|s| json!({"name": s.name, "used": s.used, "size": s.size, "dropped": s.dropped}));
         for (key, value) in [
             ("name", json!(named.server.name())),
+            ("kind", json!("recording")),
             ("state", json!(if named.stopped { "stopped" } else { "running" })),
             ("user", json!(sys::users::name(sys::process::ruid()))),
             ("pid", json!(sys::process::own_pid())),

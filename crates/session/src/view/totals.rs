@@ -3,7 +3,7 @@
 //! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read the trace thread by thread,
 //! on all CPUs.
 
-use super::calls::{self as call_views, Demangle};
+use super::calls::{self, Demangle};
 use super::known::{Known, step};
 use super::screen;
 use crate::ask::Ask;
@@ -31,7 +31,7 @@ use views::profile::{By, Stacks, folded};
 /// Writes a view of calls.
 pub type Write = fn(&Calls<'_>, &mut To<'_>) -> Result<()>;
 
-/// Where a view goes, and what is asked of it.
+/// The options of a view, and its destination.
 pub struct To<'a> {
     /// The options.
     pub ask: &'a Ask,
@@ -248,9 +248,9 @@ impl<'t> Calls<'t> {
 
 /// A table of functions.
 pub fn functions(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let sort = call_views::sort(&to.ask.table)?;
+    let sort = calls::sort(&to.ask.table)?;
     let (rows, width) = screen::table_size(to.output);
-    let rows = call_views::rows(&to.ask.table).unwrap_or(rows);
+    let rows = calls::rows(&to.ask.table).unwrap_or(rows);
     Table { sort, rows, width }.write(&calls.totals(), &calls.known, to.output.buffer());
     Ok(())
 }
@@ -258,7 +258,7 @@ pub fn functions(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
 /// The slowest outermost calls, for a terminal.
 pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
     let colour = screen::colour(&to.ask.format, to.output);
-    let view = call_views::brief(to.ask, calls.asked.selection.clone(), colour).by_thread();
+    let view = calls::brief(to.ask, calls.asked.selection.clone(), colour).by_thread();
     let mut view = ToView { view, thread: Thread::default(), functions: &calls.known };
     for thread in calls.threads() {
         view.thread.tid = thread.tid();
@@ -270,7 +270,7 @@ pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
 
 /// An object for each function.
 pub fn json(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let (sort, most) = (call_views::sort(&to.ask.table)?, call_views::rows(&to.ask.table).unwrap_or(usize::MAX));
+    let (sort, most) = (calls::sort(&to.ask.table)?, calls::rows(&to.ask.table).unwrap_or(usize::MAX));
     totals_json::write(&calls.totals(), &calls.known, sort, most, to.output.buffer());
     totals_json::lost(calls.trace.lost().unwrap_or(0), to.output.buffer());
     Ok(())
@@ -286,7 +286,7 @@ pub fn stat(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
 pub fn graph(calls: &Calls<'_>, to: &mut To<'_>, language: Language) -> Result<()> {
     let mut all = Contexts::default();
     calls.contexts(|_, contexts| all.join(contexts));
-    let most = call_views::rows(&to.ask.table).unwrap_or(MOST);
+    let most = calls::rows(&to.ask.table).unwrap_or(MOST);
     let mut edges = Edges::new(&all);
     edges.lost = calls.trace.lost();
     edges.write(language, most, &calls.known, to.output.buffer());

@@ -1,7 +1,7 @@
 //! The reading side of the rings that trapline's own programs write without the kernel's help: places in the values of an array that is
 //! mapped. What a place looks like, and who writes to it when, is defined where the programs are made (`bpf::own_ring`).
 //!
-//! A record is `u64` length, bytes, padding to 8. It is copied out, word by word: whoever else has the values may write to them at any
+//! A record is `u64` length, bytes, padding to 8. It is copied out, word by word, because other holders of the values may write to them at any
 //! time. [`crate::span`] checks the positions and each length; a ring with invalid ones is given up.
 
 use super::map::Values;
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_what_it_was_whoever_writes_there_meanwhile() {
+    fn later_writes_do_not_change_a_record_that_was_read() {
         let values = values();
         let [mut one, mut other] = [0, 1].map(|_| OwnRing::new(&values, &[PLACE]).unwrap());
         [b"first", b"other"].iter().for_each(|e| write(&values, *e));

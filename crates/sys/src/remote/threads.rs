@@ -207,7 +207,7 @@ impl Thread {
         if check(n as libc::c_long)? as usize == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
-    /// As [`Thread::write`], whatever its memory permits.
+    /// Writes to memory of a stopped thread's process that may be read-only, such as its code.
     ///
     /// # Errors
     /// Those of open(2) and pwrite(2) for `/proc/PID/mem`; ESRCH: it is not stopped.

@@ -33,7 +33,8 @@ pub fn of_row(rows: &Rows, row: &Row) -> Verdict {
 }
 
 /// Appends the view.
-pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
+pub fn write(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let rows = &rows.folded();
     words::head(rows, &options.name, out);
     let whole = of_malloc(&rows.series);
     let growing = growing(rows);

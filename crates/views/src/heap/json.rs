@@ -13,7 +13,7 @@ use crate::write::json as w;
 pub const VERSION: u32 = 1;
 
 /// Appends the object.
-pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
+pub fn write(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"v\":");
     w::number(out, VERSION);
     w::key(out, "name");

@@ -9,7 +9,8 @@ use crate::units::duration;
 const OF: Of = Of::Outstanding;
 
 /// Appends the view.
-pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
+pub fn write(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let rows = &rows.folded();
     words::head(rows, &options.name, out);
     let all = rows.sum(|row| row.malloc(OF));
     let mapped = rows.sum(|row| row.mapped(OF));

@@ -6,7 +6,8 @@ use crate::profile::name::percent;
 use crate::units::{duration, size};
 
 /// Appends the view.
-pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
+pub fn write(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let rows = &rows.folded();
     words::head(rows, &options.name, out);
     let s = &rows.summary;
     let peak = words::in_blocks(s.numbers.at_peak, "block");

@@ -7,7 +7,8 @@ use crate::profile::name::percent;
 use crate::units::size;
 
 /// Appends the view.
-pub fn write(rows: &Rows, options: &Options, out: &mut Vec<u8>) {
+pub fn write(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    let rows = &rows.folded();
     words::head(rows, &options.name, out);
     let n = &rows.summary.numbers;
     words::line(&of(n.temporary, n.total.blocks), out);
