@@ -41,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "order",
             "sys",
             "unprivileged",
+            "unwind",
             "views",
         ],
     ),

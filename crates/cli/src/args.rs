@@ -3,6 +3,7 @@
 mod ask;
 mod heap;
 mod man;
+mod stacks;
 mod usage;
 
 pub use ask::Subcommand;
@@ -41,6 +42,7 @@ fn command() -> Command {
         .subcommand(later("record", "Record the events of a command or of running processes to a trace", record))
         .subcommand(later("profile", "Show where the time goes, or events and their weights, by stacks of functions", profile))
         .subcommand(later("graph", "Show which functions a command or a process calls, and how long they take: any dynamically linked program, without root", graph))
+        .subcommand(later("stacks", "Show what each thread of a process is doing now, what it waits for and who holds that: deadlocks by name", stacks::stacks))
         .subcommand(later("tracer", "Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
         .subcommand(later("diff", DIFF, diff))

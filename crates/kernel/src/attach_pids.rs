@@ -8,8 +8,9 @@
 //! Ids among the seeds are those of the initial pid namespace: from within another one, threads without pidfds are out of reach.
 
 use super::load::Later;
-use super::{NO_EXIST, in_call, in_flight};
+use super::{NO_EXIST, in_call};
 use bpf::syscalls::{Maps, iterator, state};
+use engine::backend::in_flight::{InFlight, at_attach};
 use engine::capture::Limits;
 use engine::error::{Error, Result};
 use engine::own_events;
@@ -39,7 +40,7 @@ pub struct Attacher<'a> {
 }
 
 impl Attacher<'_> {
-    fn state(&self, tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as usize] {
+    fn state(&self, tid: i32, call: Option<&InFlight>) -> [u8; state::SIZE as usize] {
         in_call(tid, call.filter(|_| !self.no_entry))
     }
 
@@ -68,7 +69,7 @@ impl Attacher<'_> {
             }
             let found: Vec<_> =
                 fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
-            let mut say = |tid, at, comm: &Vec<u8>, call: Option<in_flight::InFlight>| {
+            let mut say = |tid, at, comm: &Vec<u8>, call: Option<InFlight>| {
                 settled = 0;
                 let ((uid, gid), who) = (engine::backend::ids::ids(tid), (pid as u32, tid as u32));
                 merge.push(&own_events::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
@@ -79,7 +80,7 @@ impl Attacher<'_> {
             let mut unnamed = Vec::new();
             for (tid, at, comm) in found {
                 // Its time is before that of any end of the call.
-                let call = in_flight::at_attach(pid, tid, self.limits);
+                let call = at_attach(pid, tid, self.limits);
                 let fd = match process::pidfd(tid, tid != pid) {
                     Ok(fd) => fd,
                     Err(e) if tid != pid && e.raw_os_error() == Some(EINVAL) => {

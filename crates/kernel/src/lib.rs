@@ -43,6 +43,7 @@ pub mod unwinder;
 use attach_pids::{Adopter, Attacher};
 use bpf::syscalls::state;
 use engine::backend::fds;
+use engine::backend::in_flight::{InFlight, at_attach};
 use engine::backend::launch::{Launched, Waiting};
 use engine::control::{self, Order, Preparer, State};
 use engine::error::{Error, Result};
@@ -216,9 +217,9 @@ fn initial(flags: i32, tid: i32) -> [u8; state::SIZE as usize] {
 }
 
 /// The state of a thread that is in this call, or in none.
-fn in_call(tid: i32, call: Option<&in_flight::InFlight>) -> [u8; state::SIZE as usize] {
+fn in_call(tid: i32, call: Option<&InFlight>) -> [u8; state::SIZE as usize] {
     let Some(call) = call else { return initial(0, tid) };
-    let mut value = initial(call.flags, tid);
+    let mut value = initial(state::IN_CALL | state::ATTACHED, tid);
     let mut put = |at: i16, v: u64| value[at as usize..at as usize + 8].copy_from_slice(&v.to_le_bytes());
     put(state::START, call.start);
     put(state::NR, call.nr);
@@ -455,7 +456,7 @@ impl Kernel {
         let mut lost = self.loaded.not_captured();
         let is_in_call = |tid: &&u32| {
             let tid = **tid as i32;
-            let call = proc::process_of(tid).and_then(|pid| in_flight::at_attach(pid, tid, self.held.limits));
+            let call = proc::process_of(tid).and_then(|pid| at_attach(pid, tid, self.held.limits));
             call.is_some_and(|call| call.wanted(&self.held.calls))
         };
         if self.stopping && !self.held.stopped {

@@ -8,7 +8,8 @@
 //! A thread that is missed by both is known from the first call that it makes or ends: nothing is lost but the start of a call.
 
 use super::load::Loaded;
-use super::{NO_EXIST, in_call, in_flight, seed_fds};
+use super::{NO_EXIST, in_call, seed_fds};
+use engine::backend::in_flight::at_attach;
 use engine::capture::Limits;
 use engine::own_events;
 use engine::pipeline::merge::Merge;
@@ -88,7 +89,7 @@ impl ProcScan {
     /// The call that a thread is in. It has a state already where it has made or ended a call since the programs were attached:
     /// then what was read here is of no use.
     fn look(&self, pid: i32, tid: i32, loaded: &Loaded, merge: &mut Merge) {
-        let Some(call) = in_flight::at_attach(pid, tid, self.limits) else { return };
+        let Some(call) = at_attach(pid, tid, self.limits) else { return };
         let Ok(fd) = process::pidfd(tid, tid != pid) else { return };
         if loaded
             .tasks

@@ -29,6 +29,8 @@ pub struct Ask {
     pub profile: Profiles,
     /// Heaps.
     pub heap: Heaps,
+    /// Threads as they are now.
+    pub snapshot: Snapshot,
     /// The views: `--as VIEW[=FILE]`.
     pub show: Vec<Show>,
     /// A recorded trace, whole or in part.
@@ -374,6 +376,17 @@ pub struct Collector {
     pub pid: i32,
     /// The views, and what they show.
     pub ask: Ask,
+}
+
+/// How threads are looked at and shown (`trapline stacks`).
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// `--each`
+    pub each: bool,
+    /// `--no-inline`
+    pub no_inline: bool,
+    /// `--no-stop`
+    pub no_stop: bool,
 }
 
 /// What `trapline slab` is asked to do.

@@ -33,6 +33,7 @@ pub mod start;
 mod stats;
 pub mod strace_flags;
 pub mod target;
+pub mod threads;
 pub mod trace;
 pub mod tracer;
 pub mod view;

@@ -58,6 +58,23 @@ pub fn socket(pid: i32, fd: i32) -> io::Result<Socket> {
     })
 }
 
+/// Whether a call on socket `fd` of process `pid` ends by itself after a time (`SO_RCVTIMEO`, `SO_SNDTIMEO`): such a call fails with EINTR
+/// where another one would be restarted (signal(7)).
+pub fn socket_times_out(pid: i32, fd: i32) -> io::Result<bool> {
+    let s = copy_fd(pid, fd)?;
+    for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        let mut time = [0i64; 2];
+        let mut len = size_of_val(&time) as u32;
+        // SAFETY: a `struct timeval` is two 8-byte integers, and its length is given.
+        let ok = unsafe { libc::getsockopt(s.as_raw_fd(), libc::SOL_SOCKET, name, time.as_mut_ptr().cast(), &mut len) };
+        check(ok.into())?;
+        if time != [0; 2] {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Major and minor number of the device of descriptor `fd` of process `pid`, and whether it is a block device.
 pub fn device(pid: i32, fd: i32) -> Option<(u32, u32, bool)> {
     let meta = std::fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok()?;

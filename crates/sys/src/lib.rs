@@ -9,6 +9,7 @@ pub mod bpffs;
 pub mod btf;
 pub mod caps;
 mod check;
+pub mod diag;
 pub mod fdinfo;
 mod mapping;
 pub mod maps;

@@ -74,10 +74,37 @@ pub fn cpu(tid: i32) -> Option<u16> {
     stat_field(tid, 39)?.try_into().ok()
 }
 
+/// What a thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It is running, or about to.
+    Running,
+    /// It is blocked, and goes on at `pc` with its stack at `sp`.
+    Blocked {
+        /// The number and the arguments of the system call that it is in; none: it is blocked elsewhere, as in a page fault.
+        call: Option<(i64, [u64; 6])>,
+        /// rsp.
+        sp: u64,
+        /// rip.
+        pc: u64,
+    },
+}
+
+/// What a thread is doing now.
+///
+/// # Errors
+/// `EACCES`, `EPERM`: the rights of ptrace are wanted. `ENOENT`, `ESRCH`: it is gone.
+pub fn doing(pid: i32, tid: i32) -> io::Result<Doing> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall"))?;
+    parse_doing(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
 /// The call that a thread is blocked in: number and arguments. None: it is running, or may not be read.
 pub fn call_in_flight(pid: i32, tid: i32) -> Option<(i64, [u64; 6])> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
-    parse_call(&text)
+    match doing(pid, tid).ok()? {
+        Doing::Blocked { call, .. } => call,
+        Doing::Running => None,
+    }
 }
 
 /// Whether a thread waits for a child that runs in its memory: of vfork(2), or of a clone(2) with CLONE_VFORK.
@@ -97,18 +124,69 @@ pub fn is_in_vfork(pid: i32, tid: i32) -> bool {
 
 /// Where a thread goes on that is blocked in a call. None: it is running, or may not be read.
 pub fn pc_in_call(pid: i32, tid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
-    u64::from_str_radix(text.split_whitespace().last()?.strip_prefix("0x")?, 16).ok()
+    match doing(pid, tid).ok()? {
+        Doing::Blocked { pc, .. } => Some(pc),
+        Doing::Running => None,
+    }
 }
 
-fn parse_call(text: &str) -> Option<(i64, [u64; 6])> {
+/// `/proc/PID/syscall`, proc(5): "running", "-1 SP PC", or "NR ARG… SP PC".
+fn parse_doing(text: &str) -> Option<Doing> {
     let mut words = text.split_whitespace();
-    let nr: i64 = words.next()?.parse().ok()?;
-    let mut args = [0; 6];
-    for a in &mut args {
-        *a = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;
+    let first = words.next()?;
+    if first == "running" {
+        return Some(Doing::Running);
     }
-    (nr >= 0).then_some((nr, args))
+    let nr: i64 = first.parse().ok()?;
+    let mut number = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let mut args = [0; 6];
+    if nr >= 0 {
+        for a in &mut args {
+            *a = number()?;
+        }
+    }
+    Some(Doing::Blocked { call: (nr >= 0).then_some((nr, args)), sp: number()?, pc: number()? })
+}
+
+/// The state of a thread as proc(5) has it: `R`, `S`, `D`, `T`, `t`, `Z`, …
+pub fn state(pid: i32, tid: i32) -> Option<char> {
+    let text = fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    stat_word(&text, 3)?.chars().next()
+}
+
+/// How often a thread has been taken off a processor.
+pub fn switches(pid: i32, tid: i32) -> Option<u64> {
+    let text = fs::read(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let count = |name: &str| -> Option<u64> { text.lines().find_map(|l| l.strip_prefix(name))?.trim().parse().ok() };
+    Some(count("voluntary_ctxt_switches:")? + count("nonvoluntary_ctxt_switches:")?)
+}
+
+/// When a thread last ran, ns of the clock of its processor's scheduler (`se.exec_start` of `/proc/PID/sched`), which stands still while
+/// the processor serves another machine. None: the kernel does not say.
+pub fn last_ran(pid: i32, tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/sched")).ok()?;
+    parse_last_ran(&text)
+}
+
+fn parse_last_ran(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix("se.exec_start"))?;
+    let (ms, fraction) = line.trim().strip_prefix(':')?.trim().split_once('.')?;
+    let ns = ms.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction.parse().ok()?)?;
+    (ns > 0 && fraction.len() == 6).then_some(ns)
+}
+
+/// The function of the kernel that a thread waits in (`/proc/PID/wchan`).
+pub fn wait_channel(pid: i32, tid: i32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).ok()?;
+    (!name.is_empty() && name != "0").then_some(name)
+}
+
+/// The children of a process, of all its threads (`/proc/PID/task/TID/children`).
+pub fn children(pid: i32) -> Vec<i32> {
+    let of = |tid: i32| fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+    let all: Vec<String> = threads(pid).unwrap_or_default().into_iter().map(of).collect();
+    all.iter().flat_map(|text| text.split_whitespace()).filter_map(|word| word.parse().ok()).collect()
 }
 
 /// What `/proc/PID/fd/N` (or `cwd` for none) leads to, raw bytes.
@@ -180,6 +258,17 @@ pub fn descendants(pid: i32) -> Vec<i32> {
         at += 1;
     }
     found.split_off(1)
+}
+
+/// How a descriptor is open: `O_*` of open(2).
+pub fn fd_flags(pid: i32, fd: i32) -> Option<u32> {
+    u32::from_str_radix(&fdinfo(pid, fd, "flags")?, 8).ok()
+}
+
+/// The descriptors that an epoll descriptor watches.
+pub fn epoll_targets(pid: i32, fd: i32) -> Vec<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+    text.lines().filter_map(|l| l.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok()).collect()
 }
 
 fn fdinfo(pid: i32, fd: i32, name: &str) -> Option<String> {
@@ -294,8 +383,21 @@ mod tests {
     #[test]
     fn calls_in_flight_are_parsed_and_running_threads_are_not() {
         let line = "0 0x0 0x7ffd 0x10 0x0 0x0 0x0 0x7ffdc 0x7f3c\n";
-        assert_eq!(parse_call(line), Some((0, [0, 0x7ffd, 0x10, 0, 0, 0])));
-        assert_eq!(parse_call("running\n"), None);
-        assert_eq!(parse_call("-1 0x7ffc 0x7f3c\n"), None);
+        let call = Some((0, [0, 0x7ffd, 0x10, 0, 0, 0]));
+        assert_eq!(parse_doing(line), Some(Doing::Blocked { call, sp: 0x7ffdc, pc: 0x7f3c }));
+        assert_eq!(parse_doing("running\n"), Some(Doing::Running));
+        assert_eq!(parse_doing("-1 0x7ffc 0x7f3c\n"), Some(Doing::Blocked { call: None, sp: 0x7ffc, pc: 0x7f3c }));
+        for wrong in ["", "0 0x0 0x1", "0 1 2 3 4 5 6 7 8", "-1 0x7ffc", "x 0x0"] {
+            assert_eq!(parse_doing(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn when_a_thread_last_ran_is_read_to_the_nanosecond() {
+        let text = "sh (1, #threads: 1)\n-----\nse.exec_start                                :      48240806.509223\nse.x : 1.0\n";
+        assert_eq!(parse_last_ran(text), Some(48_240_806_509_223));
+        for wrong in ["", "se.exec_start : 0.000000\n", "se.exec_start : 12\n", "se.exec_start : 1.5\n"] {
+            assert_eq!(parse_last_ran(wrong), None, "{wrong}");
+        }
     }
 }

@@ -331,6 +331,12 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
+/// The caller's thread.
+pub fn own_tid() -> i32 {
+    // SAFETY: always succeeds.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
 /// Lets a command begin with the default action of these signals, whatever the caller ignores: a shell starts `cmd &` with INT ignored.
 pub fn with_default_signals(command: &mut std::process::Command, signals: &'static [i32]) {
     use std::os::unix::process::CommandExt;

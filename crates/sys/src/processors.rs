@@ -29,6 +29,16 @@ impl Processors {
         (unsafe { libc::CPU_COUNT(&self.0) } > 0).then_some(self)
     }
 
+    /// This one and no other; none where there can be no such.
+    pub fn only(cpu: u32) -> Option<Processors> {
+        let cpu = usize::try_from(cpu).ok().filter(|cpu| *cpu < libc::CPU_SETSIZE as usize)?;
+        // SAFETY: a set of zeros is the empty one.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the number is one of the set's.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+        Some(Processors(set))
+    }
+
     /// Has the calling thread run on these only.
     ///
     /// # Errors

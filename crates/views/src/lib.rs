@@ -20,6 +20,7 @@ pub mod stack_table;
 pub mod summary;
 pub mod table;
 pub mod text;
+pub mod threads;
 pub mod trace_stats;
 pub mod units;
 mod values;

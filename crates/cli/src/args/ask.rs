@@ -4,7 +4,7 @@ use clap::ArgMatches;
 use clap_complete::Shell;
 use session::ask::{
     Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Names, Profiles, Recorded, Select, Session, Show,
-    Slab, Tables, Targets, Tracer, Tracing,
+    Slab, Snapshot, Tables, Targets, Tracer, Tracing,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -128,6 +128,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             icicle: flag(m, "icicle"),
         },
         heap: heap(m),
+        snapshot: Snapshot { each: flag(m, "each"), no_inline: flag(m, "no-inline"), no_stop: flag(m, "no-stop") },
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
         trace: Recorded {
             dir: one::<OsString>(m, "dir").map(PathBuf::from),
@@ -184,6 +185,7 @@ pub enum Subcommand {
     Profile(Box<Ask>),
     Graph(Box<Ask>),
     Heap(Box<Ask>),
+    Stacks(Box<Ask>),
     Collector(Box<Collector>),
     Report(Box<Ask>),
     /// Two recordings: the one before, and the one after.
@@ -211,6 +213,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("diff", _) => diff(m),
         ("profile", _) => Subcommand::Profile(whole()),
         ("graph", _) => Subcommand::Graph(whole()),
+        ("stacks", _) => Subcommand::Stacks(whole()),
         ("heap", None) => Subcommand::Heap(whole()),
         ("heap", Some((what, m))) => Subcommand::Collector(Box::new(Collector {
             what: what.into(),
@@ -298,6 +301,7 @@ mod tests {
         (&["graph"], &[]),
         (&["heap"], &[]),
         (&["heap", "print"], &["-p", "1"]),
+        (&["stacks"], &[]),
         (&["report"], &[]),
         (&["diff"], &["a", "b"]),
     ];

@@ -4,5 +4,6 @@ pub mod code;
 pub mod elf_file;
 pub mod fds;
 pub mod ids;
+pub mod in_flight;
 pub mod launch;
 pub mod recorded;

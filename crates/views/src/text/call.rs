@@ -179,8 +179,20 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
     }
 }
 
-/// The arguments up to the first that only the end of the call makes known.
-fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
+/// A call that a thread is in: what is known at entry, `...` for the rest, and the parenthesis.
+pub fn entered(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8>) {
+    head(ev, opts, out);
+    let mut whole = true;
+    if ev.schema.name == "raw" {
+        raw_arguments(ev, out);
+    } else {
+        whole = entry_arguments(ev, &mut TextSink::new(out, opts, names, ev.pid()), opts);
+    }
+    out.extend_from_slice(if whole { b")" } else { b"...)" });
+}
+
+/// The arguments up to the first that only the end of the call makes known; whether they are all.
+fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) -> bool {
     let mut any = false;
     for i in 0..events::registry::own_args(ev.schema) {
         match ev.resolve(i) {
@@ -191,11 +203,12 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
                 if any {
                     sink.raw(", ");
                 }
-                return;
+                return false;
             }
         }
         argument(ev, i, Phase::In, &mut any, sink, opts);
     }
+    true
 }
 
 /// Every argument as its register, for `-e raw=`.

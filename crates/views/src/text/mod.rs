@@ -22,6 +22,7 @@ use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
 
+pub use call::entered;
 pub use types::c_type;
 
 /// The text view.

@@ -1,0 +1,446 @@
+//! What the threads of a process are doing now: their calls, since when, and their stacks.
+//!
+//! ```text
+//!  /proc/PID/task/TID/syscall: call, rip, rsp ─┐
+//!  process_vm_readv: the stack ────────────────┼─► unwind::Walk ─► frames
+//!  /proc/PID/maps ─► tables ───────────────────┘      │ rbp is wanted, or the thread runs
+//!                                                     └─► PTRACE_INTERRUPT, registers, the same again, PTRACE_DETACH
+//! ```
+//!
+//! A thread that is blocked is read without being stopped: what was read counts if the thread has not run meanwhile. It is stopped only
+//! where the walk wants rbp, which `/proc` does not have, and only in calls that the kernel restarts: others would fail with EINTR
+//! (signal(7)), which their program would see. A thread that runs is stopped for as long as its registers and its stack are copied.
+
+use engine::backend::code::{Code, Files};
+use engine::backend::in_flight::InFlight;
+use engine::capture::Limits;
+use events::keep::KeepByCall;
+use events::layout::NO_CPU;
+use std::collections::HashMap;
+use std::io;
+use sys::proc::{self, Doing};
+use sys::processors::Processors;
+use sys::ptrace::{self, Change};
+use unwind::walk::{Registers, Target, Walk};
+use unwind::{Ended, Rule};
+
+/// Bytes of a stack that are copied at once, and reads of 8 bytes elsewhere.
+const COPY: usize = 256 << 10;
+const MOST_READS: u32 = 256;
+/// How often a thread that runs meanwhile is read again.
+const TRIES: usize = 4;
+/// The value of a register that is not known: no address, and no multiple of 8.
+const UNKNOWN: u64 = 0x4000_0000_0000_0001;
+/// What is read of a call's arguments.
+const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false, keep: KeepByCall::ALL };
+
+/// A thread as it was when it was looked at.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its id.
+    pub tid: i32,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// `R`, `S`, `D`, `T`, `t` or `Z`, as proc(5) has them.
+    pub state: char,
+    /// The call that it is in.
+    pub call: Option<InFlight>,
+    /// For how long it has not run, ns; none where it runs, or the kernel does not say.
+    pub idle: Option<u64>,
+    /// Its frames, innermost first, with the bits of [`unwind::Frame`].
+    pub frames: Vec<u64>,
+    /// Why there are no more of them.
+    pub ended: Ended,
+    /// Why there are none, or not all.
+    pub missing: Option<Missing>,
+    /// The live part of its stack, from rsp on.
+    pub stack: Vec<u8>,
+    /// rsp.
+    pub sp: u64,
+}
+
+/// Why a stack is not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A frame pointer is wanted, and the call would fail with EINTR if its thread were stopped.
+    NotRestarted,
+    /// A frame pointer is wanted, or the thread runs, and it was not to be stopped.
+    NotStopped,
+    /// It could not be stopped or read: why.
+    Refused(String),
+    /// It ran whenever it was looked at.
+    Busy,
+}
+
+/// Looks at threads, and remembers the tables of files.
+#[derive(Default)]
+pub struct Reader {
+    files: Files,
+    /// Of each processor: the clock of its scheduler minus the monotonic one, ns.
+    clocks: HashMap<u16, Option<i64>>,
+    /// Nobody is stopped.
+    no_stop: bool,
+    /// How often a thread was stopped.
+    pub stops: u32,
+    /// How long threads were stopped, ns, all together.
+    pub stopped: u64,
+}
+
+/// What was found of a thread that was not stopped.
+enum Found {
+    /// All that is wanted.
+    Whole(Thread),
+    /// It has to be stopped for more.
+    Partly(Thread),
+    /// It has ended.
+    Gone,
+}
+
+impl Reader {
+    /// One that knows no file yet; with `no_stop` it stops nobody.
+    pub fn new(no_stop: bool) -> Reader {
+        Reader { no_stop, ..Reader::default() }
+    }
+
+    /// The threads of a process.
+    ///
+    /// # Errors
+    /// `ENOENT`: there is no such process. `EACCES`, `EPERM`: the rights of ptrace are wanted.
+    pub fn read(&mut self, pid: i32) -> io::Result<Vec<Thread>> {
+        let tids = proc::threads(pid)?;
+        if let Some(first) = tids.first() {
+            match proc::doing(pid, *first) {
+                Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied) => return Err(e),
+                _ => {}
+            }
+        }
+        // The slow part comes before anybody is stopped.
+        let code = Code::of(pid, &mut self.files).unwrap_or_default();
+        let is_64_bit = is_64_bit(pid);
+        let mut threads = Vec::with_capacity(tids.len());
+        for tid in tids {
+            let found = self.look(pid, tid, &code, is_64_bit);
+            let (Found::Whole(thread) | Found::Partly(thread)) = &found else { continue };
+            // A thread that is stopped has run when it is looked at again.
+            let idle = self.idle(pid, thread);
+            let thread = match found {
+                Found::Partly(thread) => self.stop(pid, thread, &code),
+                Found::Whole(thread) => thread,
+                Found::Gone => continue,
+            };
+            threads.push(Thread { idle, ..thread });
+        }
+        Ok(threads)
+    }
+
+    /// Looks at a thread without stopping it.
+    fn look(&mut self, pid: i32, tid: i32, code: &Code, is_64_bit: bool) -> Found {
+        let mut last = None;
+        for _ in 0..TRIES {
+            let Some(name) = proc::comm(tid) else { return Found::Gone };
+            let before = proc::switches(pid, tid);
+            let (Ok(doing), Some(state)) = (proc::doing(pid, tid), proc::state(pid, tid)) else { return Found::Gone };
+            let mut thread = Thread {
+                tid,
+                name,
+                state,
+                call: None,
+                idle: None,
+                frames: Vec::new(),
+                ended: Ended::NoMemory,
+                missing: None,
+                stack: Vec::new(),
+                sp: 0,
+            };
+            if !is_64_bit {
+                thread.ended = Ended::NotX86_64;
+            }
+            let Doing::Blocked { call, sp, pc } = doing else {
+                if is_64_bit && !matches!(state, 'Z' | 'X') {
+                    last = Some(Found::Partly(thread));
+                    // It may be blocked in a moment.
+                    std::thread::yield_now();
+                    continue;
+                }
+                return Found::Whole(thread);
+            };
+            if matches!(state, 'Z' | 'X') {
+                return Found::Whole(thread);
+            }
+            thread.call = call.map(|call| in_flight(pid, tid, call, !is_64_bit));
+            thread.sp = sp;
+            let mut partly = false;
+            if is_64_bit {
+                thread.stack = copy(tid, sp);
+                let mut registers = [UNKNOWN; 16];
+                registers[7] = sp;
+                let unknown_bp = thread.walk(code, pc, registers);
+                partly = unknown_bp && matches!(thread.ended, Ended::ReadFault | Ended::NoRow | Ended::Unknown);
+            }
+            if proc::switches(pid, tid) == before && proc::doing(pid, tid).ok() == Some(doing) {
+                return if partly { Found::Partly(thread) } else { Found::Whole(thread) };
+            }
+            thread.frames.clear();
+            thread.call = None;
+            last = Some(Found::Partly(thread));
+        }
+        last.unwrap_or(Found::Gone)
+    }
+
+    /// Stops a thread where it may be, and takes its stack.
+    fn stop(&mut self, pid: i32, mut thread: Thread, code: &Code) -> Thread {
+        let tid = thread.tid;
+        let in_call = match proc::doing(pid, tid) {
+            Ok(Doing::Blocked { call: Some((nr, args)), .. }) => Some((nr, args)),
+            _ => None,
+        };
+        let harmless = in_call.is_none_or(|(nr, args)| is_restarted(pid, nr, &args));
+        if self.no_stop || !harmless {
+            thread.missing = Some(match (self.no_stop, thread.frames.is_empty()) {
+                (true, _) => Missing::NotStopped,
+                (false, true) => Missing::Busy,
+                (false, false) => Missing::NotRestarted,
+            });
+            return thread;
+        }
+        let began = sys::time::monotonic();
+        match stopped(tid) {
+            Ok((pc, registers, stack)) => {
+                self.stopped += sys::time::monotonic().saturating_sub(began);
+                self.stops += 1;
+                thread.call = in_call.map(|call| in_flight(pid, tid, call, false));
+                (thread.sp, thread.stack) = (registers[7], stack);
+                thread.walk(code, pc, registers);
+            }
+            Err(e) => thread.missing = Some(Missing::Refused(e.to_string())),
+        }
+        thread
+    }
+
+    /// For how long a thread has not run, ns.
+    fn idle(&mut self, pid: i32, thread: &Thread) -> Option<u64> {
+        if matches!(thread.state, 'R' | 'Z' | 'X') {
+            return None;
+        }
+        let then = proc::last_ran(pid, thread.tid)?;
+        let cpu = proc::cpu(thread.tid)?;
+        let offset = (*self.clocks.entry(cpu).or_insert_with(|| clock_of(cpu)))?;
+        let now = i64::try_from(sys::time::monotonic()).ok()?.checked_add(offset)?;
+        u64::try_from(now.checked_sub(i64::try_from(then).ok()?)?).ok()
+    }
+}
+
+/// The clock of a processor's scheduler minus the monotonic one, ns: a thread of trapline's runs there, and is told when.
+fn clock_of(cpu: u16) -> Option<i64> {
+    let there = move || -> Option<i64> {
+        Processors::only(cpu.into())?.restrict().ok()?;
+        // Put on the processor anew, it has the time of just now.
+        std::thread::sleep(std::time::Duration::from_micros(1));
+        let now = sys::time::monotonic();
+        let pid = sys::process::own_pid();
+        let ran = proc::last_ran(pid, sys::process::own_tid())?;
+        i64::try_from(ran).ok()?.checked_sub(i64::try_from(now).ok()?)
+    };
+    std::thread::Builder::new().name("trapline-clock".into()).spawn(there).ok()?.join().ok()?
+}
+
+/// The call that a thread is in, with what its arguments point to.
+fn in_flight(pid: i32, tid: i32, (nr, args): (i64, [u64; 6]), compat: bool) -> InFlight {
+    let mut call = InFlight {
+        now: sys::time::monotonic(),
+        tid: tid as u32,
+        pid: pid as u32,
+        compat,
+        nr: nr as u64,
+        args,
+        cpu: NO_CPU,
+        ..InFlight::default()
+    };
+    call.start = call.now;
+    call.complete(LIMITS);
+    call
+}
+
+/// The inner part of a stack.
+fn copy(tid: i32, sp: u64) -> Vec<u8> {
+    let mut bytes = vec![0; COPY];
+    let n = sys::mem::read(tid, sp, &mut bytes).unwrap_or(0);
+    bytes.truncate(n);
+    bytes
+}
+
+/// The registers and the stack of a thread, which is stopped meanwhile.
+fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
+    ptrace::seize(tid, 0)?;
+    ptrace::interrupt(tid)?;
+    let change = loop {
+        match ptrace::wait_for(tid, true) {
+            Ok(Some(status)) => break status.change(),
+            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+            _ => {}
+        }
+    };
+    let Change::Stopped(signal, event) = change else { return Err(io::ErrorKind::NotFound.into()) };
+    let found = ptrace::frame_registers(tid).map(|(pc, registers)| (pc, registers, copy(tid, registers[7])));
+    // A signal that was about to be delivered is delivered.
+    ptrace::detach(tid, if event == 0 { signal } else { 0 })?;
+    found
+}
+
+impl Thread {
+    /// Walks its stack; says whether rbp was still unknown where the walk ended.
+    fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16]) -> bool {
+        let (bp, sp) = (registers[6], registers[7]);
+        let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code, reads: 0 };
+        let mut walk = Walk::new(target, Registers { pc, sp, bp }, unwind::stack::MAX_FRAMES);
+        self.frames = walk.by_ref().map(|frame| frame.0).collect();
+        self.ended = walk.ended();
+        walk.registers().bp == UNKNOWN
+    }
+}
+
+/// A thread's registers, with a copy of the inner part of its stack.
+struct Copied<'s> {
+    tid: i32,
+    sp: u64,
+    registers: [u64; 16],
+    copy: &'s [u8],
+    code: &'s Code,
+    reads: u32,
+}
+
+impl Target for Copied<'_> {
+    fn read(&mut self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.wrapping_sub(self.sp)).ok();
+        if let Some(word) = at.and_then(|at| self.copy.get(at..)?.first_chunk::<8>()) {
+            return Some(u64::from_le_bytes(*word));
+        }
+        self.reads += 1;
+        if self.reads > MOST_READS {
+            return None;
+        }
+        let mut word = [0; 8];
+        let n = sys::mem::read(self.tid, address, &mut word).ok()?;
+        (n == 8).then(|| u64::from_le_bytes(word))
+    }
+
+    fn register(&mut self, number: u8) -> Option<u64> {
+        self.registers.get(usize::from(number)).copied().filter(|value| *value != UNKNOWN)
+    }
+
+    fn rule(&mut self, address: u64) -> Option<Rule> {
+        self.code.rule(address)
+    }
+
+    fn unmapped(&mut self) -> Option<Rule> {
+        self.code.unmapped()
+    }
+}
+
+/// Whether a process executes a 64-bit program (`EI_CLASS`, elf(5)). One whose program cannot be read is taken for one.
+fn is_64_bit(pid: i32) -> bool {
+    use std::io::Read;
+    let mut head = [0; 5];
+    match std::fs::File::open(format!("/proc/{pid}/exe")).and_then(|mut f| f.read_exact(&mut head)) {
+        Ok(()) => head != *b"\x7fELF\x01",
+        Err(_) => true,
+    }
+}
+
+/// Whether a call goes on by itself after its thread has been stopped, without its program's noticing: those of signal(7) that are restarted,
+/// whatever they wait for.
+fn is_restarted(pid: i32, nr: i64, args: &[u64; 6]) -> bool {
+    /// `FUTEX_CMD_MASK` (`include/uapi/linux/futex.h`); FUTEX_WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2.
+    const FUTEX_COMMAND: u64 = 0x7f;
+    const FUTEX_WAITS: [u64; 4] = [0, 6, 9, 13];
+    /// `F_SETLKW`, `F_OFD_SETLKW` (`include/uapi/asm-generic/fcntl.h`).
+    const LOCKS: [u64; 2] = [7, 38];
+    match name_of(nr) {
+        "futex" => FUTEX_WAITS.contains(&(args[1] & FUTEX_COMMAND)),
+        "fcntl" => LOCKS.contains(&args[1]),
+        "wait4" | "waitid" | "nanosleep" | "clock_nanosleep" | "restart_syscall" | "poll" | "ppoll" | "select"
+        | "pselect6" | "pause" | "rt_sigsuspend" | "flock" => true,
+        "read" | "readv" | "write" | "writev" | "recvfrom" | "recvmsg" | "sendto" | "sendmsg" | "accept"
+        | "accept4" | "connect" => is_of_restarting_file(pid, args[0] as i32),
+        _ => false,
+    }
+}
+
+/// The name of a 64-bit call; empty where it has none.
+fn name_of(nr: i64) -> &'static str {
+    u64::try_from(nr).ok().and_then(events::registry::by_number).map_or("", |schema| schema.name)
+}
+
+/// Whether a call that waits for a descriptor of this kind is restarted.
+fn is_of_restarting_file(pid: i32, fd: i32) -> bool {
+    let link = proc::fd_link(pid, Some(fd)).unwrap_or_default();
+    let is = |what: &str| link.starts_with(what.as_bytes());
+    if is("socket:") {
+        return sys::fdinfo::socket_times_out(pid, fd).is_ok_and(|times_out| !times_out);
+    }
+    ["pipe:", "/dev/pts/", "/dev/tty", "anon_inode:[eventfd", "anon_inode:[timerfd", "anon_inode:[signalfd"]
+        .iter()
+        .any(|what| is(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(name: &str) -> i64 {
+        events::registry::by_name(name).and_then(|s| s.x86_64).expect("a call").into()
+    }
+
+    #[test]
+    fn only_calls_that_are_restarted_may_be_stopped() {
+        let own = sys::process::own_pid();
+        let one = |first: u64, second: u64| [first, second, 0, 0, 0, 0];
+        for (name, args, restarted) in [
+            ("futex", one(0, 128), true),
+            ("futex", one(0, 128 | 11), false),
+            ("wait4", one(0, 0), true),
+            ("epoll_wait", one(0, 0), false),
+            ("semop", one(0, 0), false),
+            ("fcntl", one(0, 7), true),
+            ("fcntl", one(0, 6), false),
+            ("read", one(9999, 0), false),
+        ] {
+            assert_eq!(is_restarted(own, number(name), &args), restarted, "{name} {args:?}");
+        }
+    }
+
+    #[test]
+    fn sockets_with_a_timeout_are_left_alone() {
+        use std::os::fd::AsRawFd;
+        let (a, _b) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let own = sys::process::own_pid();
+        let args = [a.as_raw_fd() as u64, 0, 0, 0, 0, 0];
+        assert!(is_restarted(own, number("recvfrom"), &args));
+        a.set_read_timeout(Some(std::time::Duration::from_secs(9))).expect("a timeout");
+        assert!(!is_restarted(own, number("recvfrom"), &args));
+    }
+
+    #[test]
+    fn own_threads_are_seen_where_they_wait() {
+        let (to, from) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::Builder::new().name("waits".into()).spawn(move || from.recv()).expect("a thread");
+        let own = sys::process::own_pid();
+        let mut reader = Reader::new(true);
+        let found = loop {
+            let threads = reader.read(own).expect("own threads");
+            let waits = threads.into_iter().find(|t| t.name == b"waits").expect("the thread");
+            if waits.call.as_ref().is_some_and(|call| call.nr == number("futex") as u64) {
+                break waits;
+            }
+            std::thread::yield_now();
+        };
+        assert!(found.frames.len() > 1 && found.state == 'S', "{:?}", found.frames.len());
+        // Whole, unless the standard library is built with frame pointers: one's own threads cannot be stopped.
+        let whole = (found.ended, found.missing.clone()) == (Ended::Outermost, None);
+        assert!(whole || found.missing == Some(Missing::NotStopped), "{:?} {:?}", found.ended, found.missing);
+        assert_eq!(reader.stopped, 0);
+        assert!(found.idle.is_none_or(|ns| ns < 60_000_000_000), "{:?}", found.idle);
+        drop(to);
+        assert!(thread.join().is_ok());
+    }
+}
