@@ -28,6 +28,7 @@ pub mod moved;
 mod orders;
 mod parallel;
 pub mod probes;
+pub mod registers;
 mod ring;
 pub mod ring_set;
 pub mod rings_of_calls;

@@ -57,6 +57,8 @@ pub struct Thread {
     pub stack: Vec<u8>,
     /// rsp.
     pub sp: u64,
+    /// Its registers by their numbers in the ABI, as far as they are known; others are no address.
+    pub registers: [u64; 16],
 }
 
 /// Why a stack is not whole.
@@ -80,11 +82,20 @@ pub struct Reader {
     clocks: HashMap<u16, Option<i64>>,
     /// Nobody is stopped.
     no_stop: bool,
+    /// Who knows the registers of blocked threads.
+    registers: Option<ReadRegisters>,
     /// How often a thread was stopped.
     pub stops: u32,
     /// How long threads were stopped, ns, all together.
     pub stopped: u64,
 }
+
+/// Reads the registers of blocked threads, by their ids: rip, rsp, rbp, rbx, r12 to r15. Those of a thread that runs may be
+/// anything.
+pub type ReadRegisters = Box<dyn FnMut() -> HashMap<i32, Kept>>;
+
+/// The registers that a call keeps: rip, rsp, rbp, rbx, r12 to r15.
+type Kept = [u64; 8];
 
 /// What was found of a thread that was not stopped.
 enum Found {
@@ -97,9 +108,9 @@ enum Found {
 }
 
 impl Reader {
-    /// One that knows no file yet; with `no_stop` it stops nobody.
-    pub fn new(no_stop: bool) -> Reader {
-        Reader { no_stop, ..Reader::default() }
+    /// One that knows no file yet; with `no_stop` it stops nobody. `registers` are asked for before anybody is stopped.
+    pub fn new(no_stop: bool, registers: Option<ReadRegisters>) -> Reader {
+        Reader { no_stop, registers, ..Reader::default() }
     }
 
     /// The threads of a process.
@@ -118,8 +129,21 @@ impl Reader {
         let code = Code::of(pid, &mut self.files).unwrap_or_default();
         let is_64_bit = is_64_bit(pid);
         let mut threads = Vec::with_capacity(tids.len());
-        for tid in tids {
-            let found = self.look(pid, tid, &code, is_64_bit);
+        let mut registers: Option<HashMap<i32, Kept>> = None;
+        for tid in &tids {
+            let tid = *tid;
+            let mut found = self.look(pid, tid, &code, is_64_bit, None);
+            if let Found::Whole(thread) = found {
+                // Whose lock it waits for is seen in registers too.
+                let wants = thread.waits_for_anonymous_lock(&tids);
+                found = if wants { Found::Partly(thread) } else { Found::Whole(thread) };
+            }
+            if let (Found::Partly(thread), Some(read)) = (&found, &mut self.registers)
+                && thread.sp != 0
+            {
+                let registers = registers.get_or_insert_with(read).get(&tid).copied();
+                found = self.look(pid, tid, &code, is_64_bit, registers);
+            }
             let (Found::Whole(thread) | Found::Partly(thread)) = &found else { continue };
             // A thread that is stopped has run when it is looked at again.
             let idle = self.idle(pid, thread);
@@ -133,8 +157,8 @@ impl Reader {
         Ok(threads)
     }
 
-    /// Looks at a thread without stopping it.
-    fn look(&mut self, pid: i32, tid: i32, code: &Code, is_64_bit: bool) -> Found {
+    /// Looks at a thread without stopping it. `known` are the registers that it had a moment ago.
+    fn look(&self, pid: i32, tid: i32, code: &Code, is_64_bit: bool, known: Option<Kept>) -> Found {
         let mut last = None;
         for _ in 0..TRIES {
             let Some(name) = proc::comm(tid) else { return Found::Gone };
@@ -151,6 +175,7 @@ impl Reader {
                 missing: None,
                 stack: Vec::new(),
                 sp: 0,
+                registers: [UNKNOWN; 16],
             };
             if !is_64_bit {
                 thread.ended = Ended::NotX86_64;
@@ -174,6 +199,12 @@ impl Reader {
                 thread.stack = copy(tid, sp);
                 let mut registers = [UNKNOWN; 16];
                 registers[7] = sp;
+                if let Some(kept) = known.filter(|kept| kept[..2] == [pc, sp]) {
+                    // By their numbers in the ABI.
+                    for (value, number) in kept.iter().skip(2).zip([6, 3, 12, 13, 14, 15]) {
+                        registers[number] = *value;
+                    }
+                }
                 let unknown_bp = thread.walk(code, pc, registers);
                 partly = unknown_bp && matches!(thread.ended, Ended::ReadFault | Ended::NoRow | Ended::Unknown);
             }
@@ -195,6 +226,11 @@ impl Reader {
             _ => None,
         };
         let harmless = in_call.is_none_or(|(nr, args)| is_restarted(pid, nr, &args));
+        // Only its registers would be more.
+        let whole = thread.ended == Ended::Outermost;
+        if whole && (self.no_stop || !harmless) {
+            return thread;
+        }
         if self.no_stop || !harmless {
             thread.missing = Some(match (self.no_stop, thread.frames.is_empty()) {
                 (true, _) => Missing::NotStopped,
@@ -212,6 +248,7 @@ impl Reader {
                 (thread.sp, thread.stack) = (registers[7], stack);
                 thread.walk(code, pc, registers);
             }
+            Err(_) if whole => {}
             Err(e) => thread.missing = Some(Missing::Refused(e.to_string())),
         }
         thread
@@ -288,9 +325,29 @@ fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
 }
 
 impl Thread {
+    /// Whether it waits for a lock that does not say whose it is: a futex with the value that locks with waiters have, without the id of one
+    /// of these threads where a mutex of the GNU C library has it. It is in a call that is restarted.
+    fn waits_for_anonymous_lock(&self, tids: &[i32]) -> bool {
+        const CONTENDED: u64 = 2;
+        const OWNER: u64 = 8;
+        let Some(call) = self.call.as_ref().filter(|c| !c.compat && name_of(c.nr as i64) == "futex") else {
+            return false;
+        };
+        let mut owner = [0; 4];
+        let known = sys::mem::read(self.tid, call.args[0].wrapping_add(OWNER), &mut owner).is_ok();
+        call.args[2] == CONTENDED && !(known && tids.contains(&i32::from_le_bytes(owner)))
+    }
+
+    /// Whether this word is in the live part of its stack, or in one of its registers, as far as they are known.
+    pub fn has_word(&self, word: u64) -> bool {
+        let bytes = word.to_le_bytes();
+        self.registers.contains(&word) || self.stack.chunks_exact(8).any(|at| at == bytes)
+    }
+
     /// Walks its stack; says whether rbp was still unknown where the walk ended.
     fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16]) -> bool {
         let (bp, sp) = (registers[6], registers[7]);
+        self.registers = registers;
         let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code, reads: 0 };
         let mut walk = Walk::new(target, Registers { pc, sp, bp }, unwind::stack::MAX_FRAMES);
         self.frames = walk.by_ref().map(|frame| frame.0).collect();
@@ -425,7 +482,7 @@ mod tests {
         let (to, from) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::Builder::new().name("waits".into()).spawn(move || from.recv()).expect("a thread");
         let own = sys::process::own_pid();
-        let mut reader = Reader::new(true);
+        let mut reader = Reader::new(true, None);
         let found = loop {
             let threads = reader.read(own).expect("own threads");
             let waits = threads.into_iter().find(|t| t.name == b"waits").expect("the thread");

@@ -242,6 +242,48 @@ pub fn level(at: &Ids) -> Generated {
     e.finish()
 }
 
+/// Bytes of a record of [`registers`]: thread and process (u32 each), then rip, rsp, rbp, rbx, r12, r13, r14 and r15.
+pub const REGISTERS: usize = 72;
+
+/// A program for `bpf_iter_task` that writes the registers with which each task has entered the kernel: a record of [`REGISTERS`] bytes.
+/// They are those of its user space as long as it is blocked.
+pub fn registers(at: &Ids) -> Generated {
+    /// `struct pt_regs` (`arch/x86/include/asm/ptrace.h`): ip, sp, bp, bx, r12 to r15.
+    const OF_USER: [i16; 8] = [128, 152, 32, 40, 24, 16, 8, 0];
+    const RECORD: i16 = slot::HOME - REGISTERS as i16;
+    let maps = Maps::default();
+    let (offsets, session) = (BtfOffsets::default(), Session::default());
+    let mut e = Emitter::new(&maps, &offsets, &session);
+    let out = e.new_label();
+    e.load(Size::D, TASK, R1, 8);
+    e.load(Size::D, R1, R1, 0);
+    e.load(Size::D, R1, R1, 0);
+    e.store_slot(slot::SEQ, R1);
+    e.note("no task: the end");
+    e.jump_if(Cond::Eq, TASK, 0, out);
+    e.call(Helper::GetCurrentTaskBtf);
+    e.peek(slot::POINTER, 8, R0, at.thread_pid);
+    e.load_slot(R8, slot::POINTER);
+    e.peek(slot::LEVEL, 4, R8, at.level);
+    e.mov(R8, TASK);
+    id(&mut e, RECORD, at);
+    e.peek(slot::POINTER, 8, TASK, at.group_leader);
+    e.load_slot(R8, slot::POINTER);
+    id(&mut e, RECORD + 4, at);
+    e.mov(R1, TASK);
+    e.call(Helper::TaskPtRegs);
+    e.mov(R8, R0);
+    for (nth, at) in (1..).zip(OF_USER) {
+        e.load(Size::D, R1, R8, at);
+        e.store_slot(RECORD + 8 * nth, R1);
+    }
+    write(&mut e, R10, RECORD, REGISTERS as i32, out);
+    e.bind(out);
+    e.mov(R0, 0);
+    e.exit();
+    e.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -294,7 +294,7 @@ mod tests {
     ];
 
     /// The commands that are about tracing, keeping or showing, with what they must be given.
-    const COMMANDS: [(&[&str], &[&str]); 8] = [
+    const COMMANDS: [(&[&str], &[&str]); 9] = [
         (&["trace"], &[]),
         (&["record"], &[]),
         (&["profile"], &[]),

@@ -80,6 +80,7 @@ mod signals;
 mod slab;
 mod stacks;
 mod terminal;
+mod threads;
 mod trace;
 mod tracefs;
 mod tracers;

@@ -99,31 +99,30 @@ fn is_mutex(words: &[u32; WORDS]) -> bool {
     words[3] >= 1 && words[4] & !KINDS == 0 && words[4] & 0xf <= 3
 }
 
-/// A lock that does not record its holder: who else has its address, or that of the data with it, on its stack. A guard of Rust's is that.
+/// A lock that does not record its holder: who else has its address, or that of the data with it, on its stack. A guard of Rust's is that,
+/// but so is any other reference to it. Who waits for another lock meanwhile is the likely one: locks are held by those who work.
 fn by_stacks(looked: &Looked<'_>, waiter: &Thread, address: u64, timed: bool) -> Wait {
     let at = format!("{address:#x}");
-    let unknown = Wait { note: "the holder is not recorded".into(), ..unheld("mutex", &at, timed) };
+    let unknown = Wait { note: "the mutex does not record its holder".into(), ..unheld("mutex", &at, timed) };
+    let futex = |t: &Thread| t.call.as_ref().filter(|c| looked.is_futex(c)).map(|c| c.args);
+    let waits_for_another = |t: &Thread| futex(t).is_some_and(|args| args[2] == u64::from(CONTENDED));
     // From the futex itself downwards: the nearest address is the lock's own, before that of another one in the same array.
     for below in (0..=BEFORE).step_by(4) {
-        let pointer = address.wrapping_sub(below).to_le_bytes();
-        let has = |t: &Thread| t.stack.chunks_exact(8).any(|word| word == pointer);
-        let waits_too = |t: &Thread| t.call.as_ref().is_some_and(|c| looked.is_futex(c) && c.args[0] == address);
+        let has = |t: &Thread| t.has_word(address.wrapping_sub(below));
         if !has(waiter) {
             continue;
         }
-        let by: Vec<Actor> =
-            looked.threads.iter().filter(|t| !waits_too(t) && has(t)).map(|t| looked.thread(t.tid)).collect();
-        if let [_] = by[..] {
+        let waits_too = |t: &Thread| futex(t).is_some_and(|args| args[0] == address);
+        let others: Vec<&Thread> = looked.threads.iter().filter(|t| !waits_too(t) && has(t)).collect();
+        let likely: Vec<&&Thread> = others.iter().filter(|t| waits_for_another(t)).collect();
+        if let [holder] = likely[..] {
             let note = "the mutex does not record its holder; its address is on that stack".into();
+            let by = vec![looked.thread(holder.tid)];
             return Wait { relation: "probably held by", by, likely: true, note, ..unheld("mutex", &at, timed) };
         }
-        if !by.is_empty() {
-            return Wait {
-                relation: "held by one of",
-                by,
-                note: "as the addresses on their stacks say".into(),
-                ..unknown
-            };
+        if !others.is_empty() {
+            let by: Vec<Actor> = others.iter().map(|t| looked.thread(t.tid)).collect();
+            return Wait { relation: "whose address is on the stack of", by, ..unknown };
         }
     }
     unknown

@@ -5,10 +5,13 @@ use std::io::ErrorKind;
 use sys::proc;
 use views::threads::Actor;
 
+/// Process and descriptor of each open file, by what its link in /proc leads to.
+type ByLink = HashMap<Vec<u8>, Vec<(i32, i32)>>;
+
 /// The open files of all processes that may be looked at.
 #[derive(Default)]
 pub struct Holders {
-    by_link: Option<HashMap<Vec<u8>, Vec<(i32, i32)>>>,
+    by_link: Option<ByLink>,
     /// Some process could not be looked at.
     hidden: bool,
 }
@@ -63,8 +66,8 @@ pub fn name_of(tid: i32) -> String {
     proc::comm(tid).map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default()
 }
 
-fn read(hidden: &mut bool) -> HashMap<Vec<u8>, Vec<(i32, i32)>> {
-    let mut all: HashMap<Vec<u8>, Vec<(i32, i32)>> = HashMap::new();
+fn read(hidden: &mut bool) -> ByLink {
+    let mut all = ByLink::new();
     for pid in proc::processes() {
         match proc::fds(pid) {
             Ok(fds) => {

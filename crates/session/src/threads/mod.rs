@@ -23,11 +23,12 @@ use files::Lock;
 use holders::{End, Holders, name_of, process};
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
+use std::time::Duration;
 use sys::proc;
-use unprivileged::threads::{Missing, Reader, Thread};
+use unprivileged::threads::{Missing, ReadRegisters, Reader, Thread};
 use views::Options;
 use views::options::{FdNames, Prefix};
-use views::threads::{Actor, Found, Frame, Process, Style, Wait};
+use views::threads::{Actor, Deadlock, Found, Frame, Process, Style, Wait};
 
 /// Processes that are looked at because others wait for them.
 const MOST_OTHERS: usize = 64;
@@ -48,7 +49,7 @@ pub fn run(ask: &Ask) -> Result<u8> {
             proc::processes().into_iter().filter(|pid| *pid != own && !proc::is_kernel_thread(*pid)).collect()
         }
     };
-    let reader = Reader::new(ask.snapshot.no_stop);
+    let reader = Reader::new(ask.snapshot.no_stop, registers());
     let mut look = Look {
         reader,
         resolver: Resolver::new(Origin::Live, stacks::places(&ask.names)?),
@@ -66,13 +67,16 @@ pub fn run(ask: &Ask) -> Result<u8> {
             Err(e) => refused.push((pid, e)),
         }
     }
-    if processes.is_empty() || !all {
+    if all && processes.is_empty() {
+        return Err(Error::failed("-a", "there is no process that you may look into", "run trapline as root"));
+    }
+    if !all {
         report_refused(&refused, processes.is_empty())?;
     }
     let hidden = refused.iter().filter(|(_, e)| e.kind() == ErrorKind::PermissionDenied).count();
     look.others(&mut processes);
     let found = Found { processes, stopped: look.reader.stopped };
-    let deadlocks = views::threads::find(&found.processes);
+    let deadlocks = still(views::threads::find(&found.processes));
     let json = ask.show.first().is_some_and(|show| show.view == "json");
     let mut out = match &ask.keep.output {
         Some(_) => Output::open(ask.keep.output.as_ref(), false, false)?,
@@ -99,11 +103,36 @@ pub fn run(ask: &Ask) -> Result<u8> {
         let s = if threads == 1 { "" } else { "s" };
         complain(&format!("{threads} thread{s} looked at; {stops}"));
         if all && hidden > 0 {
-            complain(&format!("{hidden} processes of others are not shown: run as root"));
+            let todo = if rights::is_root() { "" } else { ": run as root" };
+            complain(&format!("{hidden} processes may not be looked into, and are not shown{todo}"));
         }
-        stacks::tell(ask.quiet, &look.resolver.troubles());
+        if !all {
+            stacks::tell(ask.quiet, &look.resolver.troubles());
+        }
     }
     Ok(0)
+}
+
+/// The deadlocks without those that are likely only and have come to an end in a moment: threads pass locks on all the time.
+fn still(mut deadlocks: Vec<Deadlock>) -> Vec<Deadlock> {
+    const MOMENT: Duration = Duration::from_millis(20);
+    if deadlocks.iter().any(|d| d.likely) {
+        let switches = |d: &Deadlock| -> Vec<Option<u64>> {
+            let of = |tid: &i32| proc::switches(proc::process_of(*tid).unwrap_or(*tid), *tid);
+            d.circle.iter().map(of).collect()
+        };
+        let before: Vec<_> = deadlocks.iter().map(switches).collect();
+        std::thread::sleep(MOMENT);
+        let mut before = before.into_iter();
+        deadlocks.retain(|d| before.next() == Some(switches(d)) || !d.likely);
+    }
+    deadlocks
+}
+
+/// Who knows the registers of blocked threads: a program in the kernel, for root.
+fn registers() -> Option<ReadRegisters> {
+    let read = || kernel::registers::of_all().unwrap_or_default();
+    rights::is_root().then(|| Box::new(read) as ReadRegisters)
 }
 
 /// Says which processes could not be looked at.

@@ -1,0 +1,214 @@
+//! `trapline stacks`: what threads do now, what they wait for, and deadlocks.
+
+use crate::lab::{self, Outcome, Running, User};
+use serde_json::Value;
+use std::collections::HashMap;
+
+fn stacks(user: User, pid: u32, more: &[&str]) -> Outcome {
+    let pid = pid.to_string();
+    lab::run(&mut lab::trapline(user, &[&["stacks", "-p", &pid], more].concat()))
+}
+
+/// What is found; nothing as long as the process is still that of setpriv, which this user may not look into.
+fn json(user: User, pid: u32) -> Value {
+    let out = stacks(user, pid, &["--as", "json", "-q"]);
+    if user == User::Nobody && out.stderr.contains("you may not look into it") {
+        return Value::Null;
+    }
+    assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{}", out.out());
+    serde_json::from_str(&out.out()).expect("JSON")
+}
+
+fn functions(thread: &Value) -> Vec<&str> {
+    thread["stack"].as_array().expect("frames").iter().filter_map(|f| f["function"].as_str()).collect()
+}
+
+/// The program as this user, once all of its threads wait for one another.
+fn deadlocked(user: User, program: &str) -> (Running, Value) {
+    let mut running = lab::start(&mut lab::as_user(user, &[program]));
+    let mut found = Value::Null;
+    lab::until("a deadlock", || {
+        running.must_run();
+        found = json(user, running.pid());
+        found["deadlocks"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    (running, found)
+}
+
+/// Eight threads in a circle, each where it waits for the next one; and the first thread waits for one of them.
+#[track_caller]
+fn eight_in_a_circle(user: User, program: &str, function: &str, likely: bool) {
+    let (mut running, found) = deadlocked(user, program);
+    let deadlocks = found["deadlocks"].as_array().expect("deadlocks");
+    assert_eq!(deadlocks.len(), 1, "{program}: {found}");
+    let deadlock = &deadlocks[0];
+    let numbers = |key: &str| -> Vec<u64> {
+        deadlock[key].as_array().expect("threads").iter().filter_map(Value::as_u64).collect()
+    };
+    let (circle, behind) = (numbers("threads"), numbers("behind"));
+    assert_eq!((circle.len(), behind), (8, vec![u64::from(running.pid())]), "{program}: {found}");
+    assert_eq!(deadlock["likely"] == true, likely, "{program}");
+    let threads: HashMap<u64, &Value> = found["processes"][0]["threads"]
+        .as_array()
+        .expect("threads")
+        .iter()
+        .filter_map(|t| Some((t["tid"].as_u64()?, t)))
+        .collect();
+    assert_eq!(threads.len(), 9, "{program}");
+    for (nth, tid) in circle.iter().enumerate() {
+        let thread = threads[tid];
+        let (wait, next) = (&thread["waits_for"], circle[(nth + 1) % 8]);
+        assert_eq!((&wait["kind"], &wait["by"][0]["tid"]), (&"mutex".into(), &next.into()), "{program}: {thread}");
+        assert!(thread.get("incomplete").is_none(), "{program}: {thread}");
+        let functions = functions(thread);
+        assert!(functions.iter().any(|f| f.contains(function)), "{program}: {functions:?}");
+        // To the outermost: what a thread begins with.
+        assert!(functions.last().is_some_and(|f| f.contains("clone")), "{program}: {functions:?}");
+    }
+    let text = stacks(user, running.pid(), &[]).out();
+    let first = if likely { "likely deadlock: 8 threads" } else { "deadlock: 8 threads" };
+    assert!(text.starts_with(&format!("{first} wait for one another\n")), "{text}");
+    running.must_run();
+    lab::kill("KILL", running.pid().into());
+    running.end();
+}
+
+#[test]
+fn a_deadlock_in_c_is_named_with_and_without_optimization() {
+    for (name, flags) in [
+        ("deadlock_o2", &["-g", "-O2", "-pthread"][..]),
+        ("deadlock_o0", &["-g", "-O0", "-pthread"]),
+        ("deadlock_static", &["-g", "-O1", "-static", "-pthread"]),
+    ] {
+        let Some(program) = testkit::compile("gcc", name, "deadlock.c", flags) else { return };
+        lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", false));
+    }
+}
+
+#[test]
+fn a_deadlock_in_cpp_is_named() {
+    let Some(program) = testkit::compiled("deadlock_cc", "deadlock.cc", &["-g"]) else { return };
+    lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", false));
+}
+
+#[test]
+fn a_deadlock_in_rust_is_likely_because_the_locks_do_not_say_who_holds_them() {
+    let Some(program) = testkit::compiled("deadlock_rs", "deadlock.rs", &["-g"]) else { return };
+    lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", true));
+}
+
+#[test]
+fn each_thread_says_what_it_waits_for_and_notices_nothing() {
+    let Some(program) = testkit::compile("gcc", "waiting", "waiting.c", &["-g", "-O1", "-pthread"]) else { return };
+    // Whose parent's frames are found by rbp only.
+    let Some(unoptimized) = testkit::compile("gcc", "waiting_o0", "waiting.c", &["-g", "-O0", "-pthread"]) else {
+        return;
+    };
+    lab::each_attacher(|user| {
+        for program in [&program, &unoptimized] {
+            let dir = lab::scratch();
+            testkit::open_to_all(&dir, 0o777);
+            let mut running = lab::start(&mut lab::as_user(user, &[program.as_str(), dir.to_str().expect("UTF-8")]));
+            let pid = running.pid();
+            let mut found = Value::Null;
+            lab::until("all threads to wait", || {
+                running.must_run();
+                found = json(user, pid);
+                let threads = found["processes"][0]["threads"].as_array().map_or(&[][..], |all| all);
+                let waits = |t: &&Value| t.get("waits_for").is_some();
+                threads.len() == 22 && threads.iter().filter(waits).count() == 19
+            });
+            let threads = found["processes"][0]["threads"].as_array().expect("threads");
+            let thread = |name: &str| threads.iter().find(|t| t["comm"] == name).expect(name);
+            let child = found["processes"].as_array().expect("processes").iter().find(|p| p["other"] == true);
+            let child = child.expect("the child")["pid"].as_u64().expect("a number");
+            for (name, kind, by) in [
+                ("t_condition", "condition variable", None),
+                ("t_semaphore", "semaphore", None),
+                ("t_reader", "rwlock", Some(pid.into())),
+                ("t_writer", "rwlock", Some(pid.into())),
+                ("t_mutex", "mutex", Some(pid.into())),
+                ("t_robust", "mutex", Some(pid.into())),
+                ("t_inheriting", "mutex", Some(pid.into())),
+                ("t_timed", "mutex", Some(pid.into())),
+                ("t_lone_pipe", "pipe", Some(pid.into())),
+                ("t_pipe", "pipe", Some(child)),
+                ("t_unix", "socket", Some(child)),
+                ("t_accept", "connection", None),
+                ("t_tcp", "socket", Some(child)),
+                ("t_epoll", "descriptors", None),
+                ("t_poll", "descriptors", None),
+                ("t_child", "child", Some(child)),
+                ("t_flock", "flock", Some(child)),
+                ("t_posix", "file lock", Some(child)),
+            ] {
+                let wait = &thread(name)["waits_for"];
+                assert_eq!(wait["kind"], kind, "{name}: {wait}");
+                let by = by.map_or(Value::Null, Value::from);
+                let known = if wait["by"][0]["tid"].is_null() { &wait["by"][0]["pid"] } else { &wait["by"][0]["tid"] };
+                assert_eq!(*known, by, "{name}: {wait}");
+            }
+            let spins = thread("t_spins");
+            assert_eq!((&spins["state"], functions(spins)[0]), (&"R".into(), "t_spins"), "{spins}");
+            assert_eq!(thread("t_join")["waits_for"]["by"][0]["tid"], spins["tid"]);
+            assert_eq!(found["deadlocks"], serde_json::json!([]));
+            for t in threads.iter().filter(|t| t.get("incomplete").is_none()) {
+                let functions = functions(t);
+                assert!(functions.last().is_some_and(|f| f.contains("clone") || *f == "_start"), "{functions:?}");
+            }
+            // Calls that would fail with EINTR if their threads were stopped: as root they are read whole.
+            let partly: Vec<&str> =
+                threads.iter().filter(|t| t.get("incomplete").is_some()).filter_map(|t| t["comm"].as_str()).collect();
+            let may_be_partly = user != User::Me || !testkit::is_root();
+            assert!(partly.iter().all(|name| may_be_partly && ["t_epoll", "t_signal"].contains(name)), "{partly:?}");
+            for _ in 0..20 {
+                stacks(user, pid, &[]);
+            }
+            running.must_run();
+            lab::kill("KILL", pid.into());
+            assert_eq!(running.end().stderr, "");
+        }
+    });
+}
+
+#[test]
+fn the_processes_that_others_wait_for_are_looked_at_too() {
+    // Nobody else can write what it reads.
+    let script = "mkfifo $0; cat <>$0; true";
+    let name = lab::scratch().join("fifo").to_str().expect("UTF-8").to_string();
+    let mut running = lab::start(std::process::Command::new("sh").args(["-c", script, &name]));
+    let mut found = Value::Null;
+    lab::until("cat to wait", || {
+        running.must_run();
+        found = json(User::Me, running.pid());
+        found["deadlocks"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    let (cat, deadlock) = (&found["processes"][1], &found["deadlocks"][0]);
+    lab::kill("KILL", cat["pid"].as_i64().expect("a number"));
+    let pid = running.pid();
+    running.end();
+    assert_eq!((&cat["comm"], &cat["other"]), (&"cat".into(), &true.into()), "{found}");
+    let all = [&deadlock["threads"], &deadlock["behind"]].map(|v| v.as_array().expect("threads").clone()).concat();
+    assert_eq!(all, [Value::from(pid), cat["pid"].clone()], "{found}");
+    // Of processes that may not be looked into nobody knows what they have open.
+    assert!(!testkit::is_root() || deadlock.get("likely").is_none(), "{found}");
+}
+
+#[test]
+fn who_may_not_look_is_told_so() {
+    let out = stacks(User::Me, 4_194_304, &[]);
+    assert_eq!(out.code(), 125, "{}", out.stderr);
+    assert!(out.stderr.contains("no such process"), "{}", out.stderr);
+    lab::each_user(|user| {
+        if user == User::Me {
+            return;
+        }
+        let out = stacks(user, 1, &[]);
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert!(out.stderr.contains("you may not look into it"), "{}", out.stderr);
+        let all = lab::run(&mut lab::trapline(user, &["stacks", "-a"]));
+        // Whatever else this user runs.
+        let said = ["may not be looked into", "there is no process that you may look into"];
+        assert!(said.iter().any(|s| all.stderr.contains(s)), "{} {}", all.code(), all.stderr);
+    });
+}
