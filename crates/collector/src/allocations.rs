@@ -12,7 +12,7 @@ use engine::heap::classes::{ALL, Probe};
 use engine::heap::{Entry, Kind, Shared, What};
 use engine::pipeline::backend::Deliver;
 use engine::request::expression::Expression;
-use engine::request::heap_enabling::{Enabled, Wanted};
+use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::stats::Counts;
 use events::StreamId;
 use events::encode::{self, Fixed};
@@ -265,14 +265,14 @@ impl Heap {
     }
 
     /// What was counted of each probe.
-    pub fn counts(&self) -> Vec<(Enabled, Counts)> {
+    pub fn counts(&self) -> Vec<(HeapEnabling, Counts)> {
         if self.consumer.is_none() {
             return self.chosen.counts();
         }
         let counts = ALL.iter().zip(self.consumed);
         let counts = counts.map(|((probe, ..), n)| {
             (
-                Enabled { probe: *probe, stack: true, filter: None, text: None },
+                HeapEnabling { probe: *probe, stack: true, filter: None, text: None },
                 Counts { seen: n, recorded: n, ..Counts::default() },
             )
         });

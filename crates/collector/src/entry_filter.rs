@@ -6,7 +6,7 @@ use super::identity::{Asks, Known, LOOK, MOST_THREADS};
 use engine::heap::Entry;
 use engine::heap::classes::{self, Probe};
 use engine::request::expression::{Expression, Filtered};
-use engine::request::heap_enabling::{Enabled, Wanted};
+use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::stats::Counts;
 use events::Event;
 use lang::{Missing, Verdict};
@@ -42,7 +42,7 @@ impl EntryFilter {
     pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> EntryFilter {
         let filters = wanted.probes.iter().filter_map(|e| e.filter.as_deref());
         let asks = Asks::of(filters.chain(whole.as_deref()));
-        let parts = |e: &Enabled| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
+        let parts = |e: &HeapEnabling| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
         let counts = wanted.probes.iter().map(|e| Counts { parts: parts(e), ..Counts::default() }).collect();
         let parts = vec![0; whole.as_ref().map_or(0, |w| w.parts().len())];
         EntryFilter {
@@ -133,7 +133,7 @@ impl EntryFilter {
     }
 
     /// What was counted of each enabling.
-    pub fn counts(&self) -> Vec<(Enabled, Counts)> {
+    pub fn counts(&self) -> Vec<(HeapEnabling, Counts)> {
         let of = |n: &Counts| Counts { filtered: n.seen - n.recorded, ..n.clone() };
         self.wanted.probes.iter().cloned().zip(self.counts.iter().map(of)).collect()
     }
@@ -169,10 +169,10 @@ mod tests {
     use engine::heap::{Kind, What};
     use engine::request::select::Calls;
 
-    fn enabled(probe: Probe, filter: Option<&str>) -> Enabled {
+    fn enabled(probe: Probe, filter: Option<&str>) -> HeapEnabling {
         let class = probe.class(false).unwrap();
         let typed = |text| Arc::new(Expression::new(text, &[], &Calls::none(), &[class]).unwrap());
-        Enabled { probe, stack: false, filter: filter.map(typed), text: filter.map(str::to_string) }
+        HeapEnabling { probe, stack: false, filter: filter.map(typed), text: filter.map(str::to_string) }
     }
 
     fn malloc(time: u64, size: u64) -> Entry {

@@ -13,10 +13,10 @@
 
 use crate::error::{Error, Result};
 use crate::request::call_enabling::CallEnabling;
-use crate::request::enabling::Enabling;
 use crate::request::expression::Filtered;
 use crate::request::functions::FunctionEnabling;
 use crate::request::heap_enabling;
+use crate::request::probe_enabling::ProbeEnabling;
 use crate::request::select::Calls;
 use crate::stats::totals::Totals;
 use crate::stats::{CallCounts, Counts, Losses, Missed};
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// A probe that is to be enabled.
 pub struct Addition {
     /// The enabling to add.
-    pub enabling: Arc<Enabling>,
+    pub enabling: Arc<ProbeEnabling>,
     /// What the backend's [`Preparer`] has made of it.
     pub prepared: Option<Box<dyn Any + Send>>,
 }
@@ -106,7 +106,7 @@ pub struct State {
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap_enabling::Enabled, Counts)>,
+    pub heap: Vec<(heap_enabling::HeapEnabling, Counts)>,
     /// The processes that are traced and have not ended, as far as that is known, or threads of them.
     pub running: Vec<i32>,
     /// What agents have done, where there are any.

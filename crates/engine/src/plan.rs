@@ -6,9 +6,9 @@ use crate::error::{Error, Result};
 use crate::provider::AttachPoint;
 use crate::request::call_enabling::CallCaptures;
 use crate::request::call_enabling::{self, CallEnabling};
-use crate::request::enabling::{Enabling, Source};
 use crate::request::expression::Expression;
 use crate::request::functions::Functions;
+use crate::request::probe_enabling::{ProbeEnabling, Source};
 use crate::request::select::{Calls, FD_CALLS, ID_CALLS, NAME_CALLS, for_descriptors};
 use crate::rights;
 use crate::target::Target;
@@ -70,7 +70,7 @@ pub struct Plan {
     /// The calls whose events are wanted.
     pub calls: Calls,
     /// Probes other than calls: for the kernel backend.
-    pub probes: Vec<Arc<Enabling>>,
+    pub probes: Vec<Arc<ProbeEnabling>>,
     /// Functions of programs, for the agent backend.
     pub functions: Option<Functions>,
     /// Calls as they were enabled, each with its filter.
@@ -192,13 +192,13 @@ impl Plan {
 
     /// Whether any event has a user stack, or may have one later.
     pub fn has_user_stacks(&self) -> bool {
-        let ids = |e: &Arc<Enabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
+        let ids = |e: &Arc<ProbeEnabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
         self.named || self.frames_of_calls().ustack > 0 || self.probes.iter().any(ids)
     }
 
     /// Whether a clock on every CPU takes user stacks: a profile.
     pub fn samples_stacks(&self) -> bool {
-        let stack = |e: &Enabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
+        let stack = |e: &ProbeEnabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
         self.probes.iter().any(|e| matches!(e.point, Some(AttachPoint::Clock { every_cpu: true, .. })) && stack(e))
     }
 

@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use crate::plan::Plan;
 use crate::provider::LeftOut;
-use crate::request::enabling::Enabling;
+use crate::request::probe_enabling::ProbeEnabling;
 use crate::stats::Counts;
 use crate::target::Target;
 use events::Event;
@@ -116,7 +116,7 @@ fn first_of(names: &[String]) -> String {
     format!("{}{more}", names[..names.len().min(3)].join(", "))
 }
 
-fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
+fn why(e: &ProbeEnabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
     let missed = if n.missed > 0 {
         format!("missed {} times, because its program was already running on that CPU", n.missed)
     } else {
@@ -153,8 +153,8 @@ fn why(e: &Enabling, n: &Counts, reach: Option<&Reach>, late: bool) -> String {
 mod tests {
     use super::*;
     use crate::capture::captures::Captures;
-    use crate::request::enabling::enable;
     use crate::request::parse::Request;
+    use crate::request::probe_enabling::enable;
 
     #[test]
     fn what_is_known_is_said() {

@@ -3,10 +3,10 @@
 pub mod planned;
 pub mod totals;
 
-use crate::request::enabling::Enabling;
 use crate::request::expression::Filtered;
 use crate::request::functions::FunctionEnabling;
 use crate::request::heap_enabling;
+use crate::request::probe_enabling::ProbeEnabling;
 use events::Class;
 use planned::PlannedFile;
 pub use unwind::Ended;
@@ -29,7 +29,7 @@ pub struct Report {
     /// What was counted of each enabling of functions, those that were removed included.
     pub functions: Vec<(FunctionEnabling, Counts)>,
     /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap_enabling::Enabled, Counts)>,
+    pub heap: Vec<(heap_enabling::HeapEnabling, Counts)>,
     /// What was counted of stacks.
     pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.
@@ -232,7 +232,7 @@ impl Counts {
 
     /// Events that happened, as far as they are counted under the enabling's name: what was recorded of many probes that share a program
     /// is counted under theirs.
-    pub fn seen_by_name(&self, of: &Enabling) -> u64 {
+    pub fn seen_by_name(&self, of: &ProbeEnabling) -> u64 {
         if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
     }
 

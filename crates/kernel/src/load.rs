@@ -23,7 +23,7 @@ use engine::error::{Error, Result};
 use engine::own_events;
 use engine::plan::Plan;
 use engine::provider::kernel_name;
-use engine::request::enabling::Enabling;
+use engine::request::probe_enabling::ProbeEnabling;
 use engine::rights::refusal::{refused, rejected};
 use engine::stats::{Counts, Losses, NotCaptured, Passed, Spent, StackCounts, large_enough};
 use engine::target::Target as PlanTarget;
@@ -361,7 +361,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 fn sees_threads_go(plan: &Plan) -> bool {
-    let in_kernel = |e: &Arc<Enabling>| e.point.as_ref().is_some_and(|p| p.file().is_none());
+    let in_kernel = |e: &Arc<ProbeEnabling>| e.point.as_ref().is_some_and(|p| p.file().is_none());
     !matches!(plan.target, PlanTarget::All { .. }) && (plan.named || plan.probes.iter().any(in_kernel))
 }
 

@@ -14,7 +14,7 @@ use bpf::syscalls::{Maps, Session};
 use bpf::unwind::Tables;
 use engine::error::{Error, Result};
 use engine::provider::{ArgLocation, AttachPoint};
-use engine::request::enabling::{Enabling, Number, Source};
+use engine::request::probe_enabling::{Number, ProbeEnabling, Source};
 use engine::rights::refusal::refused;
 use engine::slab;
 use engine::stats::{Counts, StackCounts};
@@ -96,7 +96,7 @@ pub struct Kit<'a> {
 impl AttachedProbe {
     /// Loads the enabling's program and attaches it. `set`: the number of its ring set, and whether that is its own.
     pub fn load(
-        enabling: &Enabling,
+        enabling: &ProbeEnabling,
         Kit { tasks, offsets, session, functions, tables, agents, cpus, own_rings }: Kit<'_>,
         outlet: Outlet,
         set: (usize, bool),
@@ -309,13 +309,13 @@ impl AttachedProbe {
 }
 
 /// The cookie of each site of an enabling of several probes: the number of its probe's class.
-fn cookies(enabling: &Enabling, point: &AttachPoint) -> Vec<u64> {
+fn cookies(enabling: &ProbeEnabling, point: &AttachPoint) -> Vec<u64> {
     let members = point.in_file().map_or(&[][..], |f| &f.member_of);
     members.iter().map(|nth| enabling.members.get(*nth).map_or(0, |s| s.id.into())).collect()
 }
 
 /// What a site is called: its probe, where there are several, or its offset.
-fn name_of_site(enabling: &Enabling, point: &AttachPoint, nth: usize) -> String {
+fn name_of_site(enabling: &ProbeEnabling, point: &AttachPoint, nth: usize) -> String {
     let Some(file) = point.in_file() else { return String::new() };
     match file.member_of.get(nth).and_then(|m| enabling.members.get(*m)) {
         Some(member) => member.name.into(),

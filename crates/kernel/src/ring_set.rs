@@ -4,7 +4,7 @@
 //! Enablings whose events are of one class never share rings, so that what comes out of them is counted for each.
 
 use super::ring::Ring;
-use engine::request::enabling::Enabling;
+use engine::request::probe_enabling::ProbeEnabling;
 use engine::stats::Passed;
 use std::collections::HashMap;
 use std::io;
@@ -100,11 +100,11 @@ impl RingSet {
 }
 
 /// Which set each of these enablings uses. Those of the session's own beginning and end use none, whatever their number.
-pub fn numbers(probes: &[Arc<Enabling>]) -> Vec<usize> {
+pub fn numbers(probes: &[Arc<ProbeEnabling>]) -> Vec<usize> {
     let shared = are_shared(probes);
     let mut before = 0;
     let mut taken: HashMap<u16, usize> = HashMap::new();
-    let number = |e: &Arc<Enabling>| {
+    let number = |e: &Arc<ProbeEnabling>| {
         if e.point.is_none() {
             return 0;
         }
@@ -120,19 +120,19 @@ pub fn numbers(probes: &[Arc<Enabling>]) -> Vec<usize> {
 }
 
 /// Whether enablings share sets.
-pub fn are_shared(probes: &[Arc<Enabling>]) -> bool {
+pub fn are_shared(probes: &[Arc<ProbeEnabling>]) -> bool {
     probes.len() > OWN
 }
 
 /// How many sets these enablings use, and how large each ring is.
-pub fn sizes(probes: &[Arc<Enabling>], buffer: usize) -> (usize, usize) {
+pub fn sizes(probes: &[Arc<ProbeEnabling>], buffer: usize) -> (usize, usize) {
     let used = probes.iter().zip(numbers(probes)).filter(|(e, _)| e.point.is_some());
     let n = used.map(|(_, number)| number + 1).max().unwrap_or(0);
     (n, share(buffer, n))
 }
 
 /// The sets that these enablings share; none where each makes its own.
-pub fn make_shared(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
+pub fn make_shared(probes: &[Arc<ProbeEnabling>], cpus: u32, buffer: usize) -> io::Result<Vec<RingSet>> {
     let (n, size) = sizes(probes, buffer);
     let n = if are_shared(probes) { n } else { 0 };
     (0..n).map(|_| RingSet::new(cpus, size, true)).collect()
@@ -142,11 +142,11 @@ pub fn make_shared(probes: &[Arc<Enabling>], cpus: u32, buffer: usize) -> io::Re
 mod tests {
     use super::*;
     use engine::capture::captures::Captures;
-    use engine::request::enabling::enable;
     use engine::request::parse::Request;
+    use engine::request::probe_enabling::enable;
     use engine::target::Target;
 
-    fn enabled(of: &[String]) -> Vec<Arc<Enabling>> {
+    fn enabled(of: &[String]) -> Vec<Arc<ProbeEnabling>> {
         let requests: Vec<Request> = of.iter().map(|text| Request::parse(text).unwrap()).collect();
         let enabled = enable(&requests, Captures::default(), &Target::Pids(Vec::new())).unwrap();
         enabled.into_iter().map(Arc::new).collect()

@@ -13,7 +13,6 @@ use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
 use engine::request::call_enabling;
 use engine::request::call_enabling::CallEnabling;
-use engine::request::enabling;
 use engine::request::expression::Expression;
 use engine::request::functions;
 use engine::request::functions::Functions;
@@ -21,6 +20,7 @@ use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
 use engine::request::parse;
 use engine::request::parse::Request;
+use engine::request::probe_enabling;
 use engine::request::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
@@ -112,7 +112,7 @@ pub fn plan(
         call_captures.extend(call_enabling::signal_captures(more)?);
     }
     let target = target::target(ask)?;
-    let mut probes = enabling::enable(requests, more, &target)?;
+    let mut probes = probe_enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
     if let Some(functions) = &functions {
@@ -122,10 +122,10 @@ pub fn plan(
     filter::apply(ask, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
         call_captures.retain(|c| c.schema.class != Class::Syscall || selection.calls.contains(c.schema));
-        enabling::narrow(&mut probes, expression)?;
+        probe_enabling::narrow(&mut probes, expression)?;
     }
     if !captures::has_strings(&ask.capture) {
-        enabling::without_strings(&mut probes);
+        probe_enabling::without_strings(&mut probes);
     }
     engine::request::returns::guard(&mut probes, &target, ask.tracing.force)?;
     let (mut plan, mut why) = target::plan(ask, target, &selection)?;

@@ -6,7 +6,7 @@ use engine::pipeline::pump::{Counters, Pump};
 use engine::plan::Plan;
 use engine::request::expression::{Expression, Filtered};
 use engine::request::functions::FunctionEnabling;
-use engine::request::heap_enabling::Enabled;
+use engine::request::heap_enabling::HeapEnabling;
 use engine::stats::totals::Totals;
 use engine::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
 use events::Schema;
@@ -228,7 +228,7 @@ impl Stats {
 
     /// Adds what was counted of enablings of functions, and of probes of the heap. Of several, nobody knows which a lost record was of; nor,
     /// of the heap, whether it was of one that is enabled.
-    pub fn add_of_agent(&mut self, functions: &[(FunctionEnabling, Counts)], heap: &[(Enabled, Counts)]) {
+    pub fn add_of_agent(&mut self, functions: &[(FunctionEnabling, Counts)], heap: &[(HeapEnabling, Counts)]) {
         let known = functions.len() == 1 && heap.is_empty();
         let functions = functions.iter().map(|(e, n)| (e.probe(), &e.filter, n));
         let heap = heap.iter().map(|(e, n)| (e.probe.name().to_string(), &e.text, n));
@@ -249,7 +249,7 @@ impl Stats {
     }
 
     /// Adds events of the heap that were not shown one by one.
-    pub fn add_consumed(&mut self, heap: &[(Enabled, Counts)]) {
+    pub fn add_consumed(&mut self, heap: &[(HeapEnabling, Counts)]) {
         for (e, n) in heap.iter().filter(|(_, n)| n.seen > 0) {
             self.events += n.recorded;
             let probe = self.probe(e.probe.name());

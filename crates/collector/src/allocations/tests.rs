@@ -303,7 +303,7 @@ impl Deliver for Events {
 fn a_stack_is_an_event_once_and_before_all_that_have_it() {
     let mut s = Session::new();
     let probes =
-        [Probe::Malloc, Probe::Free].map(|probe| Enabled { probe, stack: true, filter: None, text: None }).into();
+        [Probe::Malloc, Probe::Free].map(|probe| HeapEnabling { probe, stack: true, filter: None, text: None }).into();
     s.heap = Heap::new(Wanted::events(probes, false), None, true);
     let (mut a, mut b) = (s.begin(7), s.begin(8));
     let stack = |time| record(time, Op::Stack, 2, &[11, 0x40, 0x50 | events::names::GUESSED]);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A probe of the heap that is enabled, with its filter.
 #[derive(Clone, Debug)]
-pub struct Enabled {
+pub struct HeapEnabling {
     /// Which of [`classes::ALL`].
     pub probe: classes::Probe,
     /// With the stack of the allocation.
@@ -24,14 +24,14 @@ pub struct Enabled {
     pub text: Option<String>,
 }
 
-impl PartialEq for Enabled {
-    fn eq(&self, other: &Enabled) -> bool {
+impl PartialEq for HeapEnabling {
+    fn eq(&self, other: &HeapEnabling) -> bool {
         (self.probe, self.stack, &self.text) == (other.probe, other.stack, &other.text)
     }
 }
-impl Eq for Enabled {}
+impl Eq for HeapEnabling {}
 
-impl Enabled {
+impl HeapEnabling {
     /// Its probe and its filter.
     pub fn label(&self) -> String {
         let filter = self.text.as_ref().map(|text| format!(" /{}/", text.replace(['\n', '\r'], " ")));
@@ -43,7 +43,7 @@ impl Enabled {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Events that are delivered; none where there is a consumer.
-    pub probes: Vec<Enabled>,
+    pub probes: Vec<HeapEnabling>,
     /// Forks too, so that a reader of the events knows what a child begins with.
     pub forks: bool,
     /// Stacks are walked.
@@ -58,7 +58,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Events of these probes. `whole`: there is a filter of all events, beside those that probes have themselves.
-    pub fn events(probes: Vec<Enabled>, whole: bool) -> Wanted {
+    pub fn events(probes: Vec<HeapEnabling>, whole: bool) -> Wanted {
         use classes::Probe::{Free, Malloc, Mmap, Munmap};
         let has = |probe| probes.iter().any(|e| e.probe == probe && e.filter.is_none()) && !whole;
         // Without all allocations and frees, nobody asks what a child has from its parent.
@@ -94,8 +94,8 @@ impl Wanted {
 ///
 /// # Errors
 /// A filter is wrong, or they capture what allocations do not have.
-pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<Enabled>> {
-    let mut all: Vec<Enabled> = Vec::new();
+pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<HeapEnabling>> {
+    let mut all: Vec<HeapEnabling> = Vec::new();
     for request in requests {
         for name in request.names.iter().filter(|n| n.starts_with(heap::classes::PROVIDER)) {
             let Captures { kstack, ustack, comm } = request.captures;
@@ -113,7 +113,7 @@ pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<Enable
                 let (stack, text) = ((ustack | more.ustack) > 0 && probe.allocates(), request.filter.clone());
                 match all.iter_mut().find(|e| (e.probe, &e.text) == (probe, &text)) {
                     Some(known) => known.stack |= stack,
-                    None => all.push(Enabled { probe, stack, filter, text }),
+                    None => all.push(HeapEnabling { probe, stack, filter, text }),
                 }
             }
         }

@@ -1,17 +1,17 @@
 //! What is asked for: calls, probes, functions and allocations, each with its filter and what it captures.
 //!
 //! ```text
-//! -e ─► enabling ─┬► select: a set of calls ─► call_enabling ─┐
-//!                 ├► provider: probes ─► Enabling ────────────┼─► plan
-//!                 ├► functions                                │
-//!                 └► heap_enabling ───────────────────────────┘
+//! -e ─► parse ─┬► select: a set of calls ─► call_enabling ─┐
+//!              ├► provider: probes ─► probe_enabling ──────┼─► plan
+//!              ├► functions ───────────────────────────────┤
+//!              └► heap_enabling ───────────────────────────┘
 //! ```
 
 pub mod call_enabling;
-pub mod enabling;
 pub mod expression;
 pub mod functions;
 pub mod heap_enabling;
 pub mod parse;
+pub mod probe_enabling;
 pub mod returns;
 pub mod select;

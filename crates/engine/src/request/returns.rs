@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Result};
 use crate::provider::file_point::FilePoint;
-use crate::request::enabling::Enabling;
+use crate::request::probe_enabling::ProbeEnabling;
 use crate::target::Target;
 use crate::target::danger::Danger;
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The first that may, and why.
-pub fn guard(probes: &mut [Enabling], target: &Target, force: bool) -> Result<()> {
+pub fn guard(probes: &mut [ProbeEnabling], target: &Target, force: bool) -> Result<()> {
     if !probes.iter().any(replaces_returns) {
         return Ok(());
     }
@@ -57,7 +57,7 @@ fn danger_of(point: &FilePoint, others: impl Fn(&Path) -> Option<Danger>) -> Opt
 }
 
 /// Whether an enabling sets return probes of functions in user space.
-pub fn replaces_returns(e: &Enabling) -> bool {
+pub fn replaces_returns(e: &ProbeEnabling) -> bool {
     e.point.as_ref().and_then(|p| p.in_file()).is_some_and(|f| f.at_return)
 }
 

@@ -18,7 +18,7 @@ use engine::heap::classes::ALL;
 use engine::pipeline::selection::Selection;
 use engine::plan::OnFull;
 use engine::request::functions::Functions;
-use engine::request::heap_enabling::{Enabled, Wanted};
+use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::request::select::Calls;
 use engine::{Error, Result};
 pub use feed::Feed;
@@ -65,8 +65,8 @@ fn process(ask: &Ask) -> i32 {
 }
 
 /// All probes of the heap.
-fn all() -> Vec<Enabled> {
-    ALL.iter().map(|(probe, ..)| Enabled { probe: *probe, stack: true, filter: None, text: None }).collect()
+fn all() -> Vec<HeapEnabling> {
+    ALL.iter().map(|(probe, ..)| HeapEnabling { probe: *probe, stack: true, filter: None, text: None }).collect()
 }
 
 /// How the heap is shown, as the options have it.

@@ -13,11 +13,11 @@ use engine::heap::classes::PROVIDER;
 use engine::plan::Backend;
 use engine::request::call_enabling;
 use engine::request::call_enabling::CallEnabling;
-use engine::request::enabling::{self, Enabling};
 use engine::request::functions;
 use engine::request::functions::{FunctionEnabling, Functions};
 use engine::request::parse;
 use engine::request::parse::Request;
+use engine::request::probe_enabling::{self, ProbeEnabling};
 use engine::request::returns;
 use engine::request::select::Calls;
 use engine::target::Target;
@@ -248,18 +248,18 @@ impl Run {
     }
 
     /// What a request enables, with the filter of `--where`.
-    fn new_probes(&self, request: &Request) -> Result<Vec<Enabling>> {
+    fn new_probes(&self, request: &Request) -> Result<Vec<ProbeEnabling>> {
         let Some(named) = &self.named else { return Ok(Vec::new()) };
         if let Some(own) = request.names.iter().find(|n| matches!(n.as_str(), "begin" | "end")) {
             let todo = "name it when the recording starts";
             return Err(Error::usage(format!("-e +{own}"), "the session has begun", todo));
         }
-        let mut probes = enabling::enable(std::slice::from_ref(request), named.captures, &self.plan.target)?;
+        let mut probes = probe_enabling::enable(std::slice::from_ref(request), named.captures, &self.plan.target)?;
         if let Some(expression) = &self.pump.selection.expression {
-            enabling::narrow(&mut probes, expression)?;
+            probe_enabling::narrow(&mut probes, expression)?;
         }
         if !named.strings {
-            enabling::without_strings(&mut probes);
+            probe_enabling::without_strings(&mut probes);
         }
         returns::guard(&mut probes, &self.plan.target, named.force)?;
         for probe in &probes {
@@ -268,15 +268,16 @@ impl Run {
                 return Err(Error::failed(format!("-e +{}", probe.name), "it is enabled already", todo));
             }
         }
-        if self.plan.probes.len() + probes.len() > enabling::MAX {
-            let why = format!("a session has at most {} probes, those that were taken away included", enabling::MAX);
+        if self.plan.probes.len() + probes.len() > probe_enabling::MAX {
+            let why =
+                format!("a session has at most {} probes, those that were taken away included", probe_enabling::MAX);
             return Err(Error::failed(request.names.join(","), why, "record another session beside this one"));
         }
         Ok(probes)
     }
 
     /// The probes that are enabled, each with its number among those that are attached.
-    fn enabled_probes(&self) -> impl Iterator<Item = (usize, &Arc<Enabling>)> {
+    fn enabled_probes(&self) -> impl Iterator<Item = (usize, &Arc<ProbeEnabling>)> {
         let disabled = self.named.as_ref().map_or(&[][..], |n| &n.disabled[..]);
         let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
         attached.enumerate().filter(|(nth, _)| !disabled.contains(nth))
@@ -285,7 +286,7 @@ impl Run {
     /// The numbers of the enabled probes that a name matches, and a filter where one is given.
     fn enabled(&self, name: &str, filter: Option<&str>) -> Result<Vec<usize>> {
         let label = filter.map(|filter| format!("{name} /{filter}/"));
-        let is_it = |e: &Enabling| match &label {
+        let is_it = |e: &ProbeEnabling| match &label {
             Some(label) => e.label() == *label,
             None => glob(name.as_bytes(), e.name.as_bytes()),
         };
@@ -301,7 +302,7 @@ impl Run {
         Ok(found)
     }
 
-    fn enable(&mut self, probe: Enabling) -> Result<()> {
+    fn enable(&mut self, probe: ProbeEnabling) -> Result<()> {
         let enabling = Arc::new(probe);
         let addition = Addition { enabling: Arc::clone(&enabling), prepared: None };
         self.pump.source.control(Order::Enable(addition))?;

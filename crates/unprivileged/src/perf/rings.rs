@@ -10,7 +10,7 @@
 use engine::error::{Error, Result};
 use engine::pipeline::merge::Merge;
 use engine::provider::{ArgLocation, AttachPoint};
-use engine::request::enabling::{Enabling, Source};
+use engine::request::probe_enabling::{ProbeEnabling, Source};
 use events::StreamId;
 use std::collections::HashMap;
 use std::io;
@@ -86,7 +86,7 @@ impl Rings {
     ///
     /// # Errors
     /// What the user may not open, or locked memory that is not even enough for small rings.
-    pub fn new(enablings: &[Arc<Enabling>], stack: u32, buffer: usize) -> Result<Rings> {
+    pub fn new(enablings: &[Arc<ProbeEnabling>], stack: u32, buffer: usize) -> Result<Rings> {
         let has_stack = enablings.iter().any(|e| e.fields.iter().any(|f| matches!(f, Source::UserStack(_))));
         let stack = if has_stack { stack } else { 0 };
         let base = |kind, config| {
@@ -244,7 +244,7 @@ impl Rings {
 }
 
 /// The rate of a clock.
-fn rate_of(e: &Enabling) -> Option<Rate> {
+fn rate_of(e: &ProbeEnabling) -> Option<Rate> {
     match e.point {
         Some(AttachPoint::Clock { rate, .. }) => Some(rate),
         _ => None,
@@ -252,7 +252,7 @@ fn rate_of(e: &Enabling) -> Option<Rate> {
 }
 
 /// The software event of an enabling, and its period; none where it is another probe.
-fn clock_of(e: &Enabling) -> Option<(u64, u64)> {
+fn clock_of(e: &ProbeEnabling) -> Option<(u64, u64)> {
     match e.point.as_ref()? {
         AttachPoint::Clock { rate, every_cpu: true } => {
             let period = match rate {
@@ -267,7 +267,7 @@ fn clock_of(e: &Enabling) -> Option<(u64, u64)> {
 }
 
 /// Whether this backend has the probe and all that its events capture.
-pub fn can_carry(e: &Enabling) -> bool {
+pub fn can_carry(e: &ProbeEnabling) -> bool {
     let has = |f: &Source| match f {
         Source::Comm | Source::UserStack(_) | Source::Hidden { .. } => true,
         Source::Number(n) => n.at == ArgLocation::EventAddress,
@@ -298,7 +298,7 @@ fn allowed(attr: &Attr, cpu: i32) -> io::Result<(Attr, bool)> {
 }
 
 /// Why a probe cannot be opened.
-fn refused(e: &Enabling, error: &io::Error) -> Error {
+fn refused(e: &ProbeEnabling, error: &io::Error) -> Error {
     let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").ok();
     let most = most.and_then(|n| n.trim().parse::<u64>().ok());
     if let (Some(Rate::Hz(hz)), Some(most)) = (rate_of(e), most)

@@ -2,7 +2,7 @@
 
 use super::processes::Processes;
 use engine::backend::code::{Code, id_of};
-use engine::request::enabling::{Enabling, Source};
+use engine::request::probe_enabling::{ProbeEnabling, Source};
 use engine::stats::{Counts, StackCounts};
 use events::encode::{self, Fixed};
 use events::layout::Layout;
@@ -24,7 +24,7 @@ pub type Each<'e> = &'e mut dyn FnMut(StreamId, &[u8]);
 
 /// An enabling, and what it has counted.
 struct Enabled {
-    enabling: Arc<Enabling>,
+    enabling: Arc<ProbeEnabling>,
     layout: Layout,
     /// The number of its streams.
     nth: u16,
@@ -43,8 +43,8 @@ pub struct Samples {
 
 impl Samples {
     /// Of these enablings.
-    pub fn new(enablings: &[Arc<Enabling>]) -> Samples {
-        let enabled = |(nth, e): (u16, &Arc<Enabling>)| {
+    pub fn new(enablings: &[Arc<ProbeEnabling>]) -> Samples {
+        let enabled = |(nth, e): (u16, &Arc<ProbeEnabling>)| {
             let parts = e.filter.as_ref().map_or(0, |f| f.parts().len());
             let counts = Counts { parts: vec![0; parts], streams: Some(nth.into()), ..Counts::default() };
             Enabled { layout: Layout::of(e.schema), enabling: Arc::clone(e), nth, counts }

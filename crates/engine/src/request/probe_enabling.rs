@@ -1,7 +1,7 @@
 //! Enablings: a probe that is enabled, with what it captures and its own filter ([`crate::request::parse`] reads what is asked for).
 //!
 //! A bare name is a system call, as in strace; those of one session are carried out together ([`crate::request::select::Calls`]). Any
-//! other probe is an [`Enabling`] with programs, rings and counters of its own.
+//! other probe is a [`ProbeEnabling`] with programs, rings and counters of its own.
 
 use crate::capture::captures::Captures;
 use crate::error::{Error, Result};
@@ -72,7 +72,7 @@ impl Source {
 }
 
 /// A probe that is enabled.
-pub struct Enabling {
+pub struct ProbeEnabling {
     /// Its name.
     pub name: String,
     /// The class of its events; of several, the first.
@@ -95,7 +95,7 @@ pub struct Enabling {
     pub danger: Option<String>,
 }
 
-impl Enabling {
+impl ProbeEnabling {
     /// The classes of its events.
     pub fn classes(&self) -> &[&'static Schema] {
         if self.members.is_empty() { std::slice::from_ref(&self.schema) } else { &self.members }
@@ -113,9 +113,9 @@ impl Enabling {
     }
 }
 
-impl std::fmt::Debug for Enabling {
+impl std::fmt::Debug for ProbeEnabling {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Enabling").field("name", &self.name).field("fields", &self.fields).finish_non_exhaustive()
+        f.debug_struct("ProbeEnabling").field("name", &self.name).field("fields", &self.fields).finish_non_exhaustive()
     }
 }
 
@@ -132,9 +132,9 @@ struct Wanted<'r> {
 ///
 /// # Errors
 /// A probe that does not exist, that is enabled twice with the same filter, or whose filter is none for it; too many of them.
-pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<Vec<Enabling>> {
+pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<Vec<ProbeEnabling>> {
     let pids = if let Target::Pids(pids) = target { &pids[..] } else { &[] };
-    let mut all: Vec<Enabling> = Vec::new();
+    let mut all: Vec<ProbeEnabling> = Vec::new();
     let mut known: HashSet<(String, Option<&str>)> = HashSet::new();
     for request in requests {
         let filter = request.filter.as_deref();
@@ -179,7 +179,7 @@ pub fn enable(requests: &[Request], more: Captures, target: &Target) -> Result<V
 
 /// Takes the strings out of the events of these enablings (`--capture none`): each becomes an empty one. Names of threads that were asked
 /// for stay.
-pub fn without_strings(enablings: &mut [Enabling]) {
+pub fn without_strings(enablings: &mut [ProbeEnabling]) {
     for field in enablings.iter_mut().flat_map(|e| &mut e.fields) {
         if matches!(field, Source::Text { .. } | Source::Chars(_)) {
             *field = Source::Hidden { text: true };
@@ -192,7 +192,7 @@ pub fn without_strings(enablings: &mut [Enabling]) {
 ///
 /// # Errors
 /// A filter that asks for what the session's user may not see, or that differs among probes which share a program.
-pub fn narrow(enablings: &mut Vec<Enabling>, expression: &Expression) -> Result<()> {
+pub fn narrow(enablings: &mut Vec<ProbeEnabling>, expression: &Expression) -> Result<()> {
     enablings.retain(|e| e.point.is_none() || e.classes().iter().all(|class| expression.of(class).is_some()));
     for e in enablings.iter_mut().filter(|e| e.point.is_some()) {
         let text = match &e.filter {
@@ -233,7 +233,7 @@ fn once<'f>(known: &mut HashSet<(String, Option<&'f str>)>, name: &str, filter: 
 
 /// One enabling for all probes that a pattern matches, where their provider has them share a program, and where the filter is the
 /// same for all: one that asks for the probe's name is not.
-fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<Enabling>> {
+fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<ProbeEnabling>> {
     let Some((probes, ready)) = provider::together(pattern)? else { return Ok(None) };
     if probes.len() > dynamic::MAX {
         let why = format!("it matches {} functions, and a session has at most {}", probes.len(), dynamic::MAX);
@@ -262,13 +262,13 @@ fn limit(name: &str, n: usize) -> Result<()> {
 }
 
 /// The session's own beginning or end.
-fn of_session(name: &str, request: &Request) -> Result<Enabling> {
+fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
     if request.filter.is_some() {
         return Err(Error::usage(format!("-e {name}"), "it happens once and takes no filter", "leave the filter out"));
     }
     let (schema, fields) = (class(name, &[])?, Vec::new());
     let (members, missing) = (Vec::new(), Vec::new());
-    Ok(Enabling {
+    Ok(ProbeEnabling {
         name: name.into(),
         schema,
         members,
@@ -282,7 +282,7 @@ fn of_session(name: &str, request: &Request) -> Result<Enabling> {
     })
 }
 
-fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
+fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
     let provider::Ready { probe, point, left_out } = ready;
     let strings_are_users = point.strings_are_users();
     let Wanted { captures, strings, filter } = wanted;
@@ -338,7 +338,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<Enabling> {
     });
     let filter = filter.transpose()?;
     filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f))?;
-    Ok(Enabling {
+    Ok(ProbeEnabling {
         name: probe.name,
         schema,
         members: Vec::new(),
