@@ -8,7 +8,7 @@ use super::entry_filter::EntryFilter;
 use super::identity::Known;
 use super::tsc_clock::TscClock;
 use abi::heap::Op;
-use engine::heap::classes::{ALL, Probe};
+use engine::heap::classes::Probe;
 use engine::heap::{Entry, Kind, Shared, What};
 use engine::pipeline::backend::Deliver;
 use engine::request::expression::Expression;
@@ -231,11 +231,16 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// Of a session that wants this.
-    pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> Heap {
+    /// Of a session that wants this, with these enablings by number.
+    pub fn new(
+        wanted: Wanted,
+        probes: Vec<(u32, HeapEnabling)>,
+        whole: Option<Arc<Expression>>,
+        running: bool,
+    ) -> Heap {
         Heap {
-            consumer: wanted.consumer.clone(),
-            chosen: EntryFilter::new(wanted, whole, running),
+            consumer: wanted.consumer,
+            chosen: EntryFilter::new(probes, wanted.forks, whole, running),
             ended: Vec::new(),
             parents: HashMap::new(),
             pids: HashMap::new(),
@@ -264,19 +269,13 @@ impl Heap {
         self.consumer.is_some()
     }
 
-    /// What was counted of each probe.
-    pub fn counts(&self) -> Vec<(HeapEnabling, Counts)> {
+    /// What was counted of each enabling, by number. With a consumer every probe is enabled.
+    pub fn counts(&self) -> Vec<(u32, Counts)> {
         if self.consumer.is_none() {
             return self.chosen.counts();
         }
-        let counts = ALL.iter().zip(self.consumed);
-        let counts = counts.map(|((probe, ..), n)| {
-            (
-                HeapEnabling { probe: *probe, stack: true, filter: None, text: None },
-                Counts { seen: n, recorded: n, ..Counts::default() },
-            )
-        });
-        counts.collect()
+        let counts = self.consumed.iter().map(|n| Counts { seen: *n, recorded: *n, ..Counts::default() });
+        self.chosen.ids().zip(counts).collect()
     }
 
     /// The number of the process that numbers itself so.

@@ -6,7 +6,7 @@ use super::identity::{Asks, Known, LOOK, MOST_THREADS};
 use engine::heap::Entry;
 use engine::heap::classes::{self, Probe};
 use engine::request::expression::{Expression, Filtered};
-use engine::request::heap_enabling::{HeapEnabling, Wanted};
+use engine::request::heap_enabling::HeapEnabling;
 use engine::stats::Counts;
 use events::Event;
 use lang::{Missing, Verdict};
@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 /// Chooses them.
 pub struct EntryFilter {
-    wanted: Wanted,
+    forks: bool,
+    /// Those that are enabled, by number.
+    probes: Vec<(u32, HeapEnabling)>,
     /// The filter of all events.
     whole: Option<Arc<Expression>>,
     asks: Asks,
@@ -38,15 +40,21 @@ fn verdict(filter: Option<&Expression>, ev: &Event<'_>, who: &Known) -> Verdict 
 }
 
 impl EntryFilter {
-    /// Of a session that wants this.
-    pub fn new(wanted: Wanted, whole: Option<Arc<Expression>>, running: bool) -> EntryFilter {
-        let filters = wanted.probes.iter().filter_map(|e| e.filter.as_deref());
+    /// Of a session that has these probes enabled, and forks too.
+    pub fn new(
+        probes: Vec<(u32, HeapEnabling)>,
+        forks: bool,
+        whole: Option<Arc<Expression>>,
+        running: bool,
+    ) -> EntryFilter {
+        let filters = probes.iter().filter_map(|(_, e)| e.filter.as_deref());
         let asks = Asks::of(filters.chain(whole.as_deref()));
         let parts = |e: &HeapEnabling| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
-        let counts = wanted.probes.iter().map(|e| Counts { parts: parts(e), ..Counts::default() }).collect();
+        let counts = probes.iter().map(|(_, e)| Counts { parts: parts(e), ..Counts::default() }).collect();
         let parts = vec![0; whole.as_ref().map_or(0, |w| w.parts().len())];
         EntryFilter {
-            wanted,
+            forks,
+            probes,
             whole,
             asks,
             phases: vec![(0, running)],
@@ -91,16 +99,14 @@ impl EntryFilter {
     pub fn event(&mut self, pid: u32, entry: &Entry, parent: u32) -> Option<&[u8]> {
         let probe = Probe::of(&entry.what);
         if matches!(probe, Probe::Fork | Probe::Child) {
-            if !self.wanted.forks {
+            if !self.forks {
                 return None;
             }
             classes::encode(&mut self.event, pid, entry, parent, false);
             return Some(&self.event);
         }
-        if !self.wanted.probes.iter().any(|e| e.probe == probe) {
-            return None;
-        }
-        classes::encode(&mut self.event, pid, entry, parent, self.wanted.has_stack(probe));
+        let (_, first) = self.probes.iter().find(|(_, e)| e.probe == probe)?;
+        classes::encode(&mut self.event, pid, entry, parent, first.stack);
         let ev = Event::parse(&self.event).ok()?;
         let nobody = Known::default();
         let who = match self.asks.any() {
@@ -109,7 +115,7 @@ impl EntryFilter {
         };
         let whole = verdict(self.whole.as_deref(), &ev, who);
         let mut passes = false;
-        for (e, n) in self.wanted.probes.iter().zip(&mut self.counts).filter(|(e, _)| e.probe == probe) {
+        for ((_, e), n) in self.probes.iter().zip(&mut self.counts).filter(|((_, e), _)| e.probe == probe) {
             n.seen += 1;
             match (whole, verdict(e.filter.as_deref(), &ev, who)) {
                 (Verdict::Pass, Verdict::Pass) => {
@@ -132,10 +138,15 @@ impl EntryFilter {
         None
     }
 
-    /// What was counted of each enabling.
-    pub fn counts(&self) -> Vec<(HeapEnabling, Counts)> {
+    /// The numbers of the enablings.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.probes.iter().map(|(id, _)| *id)
+    }
+
+    /// What was counted of each enabling, by number.
+    pub fn counts(&self) -> Vec<(u32, Counts)> {
         let of = |n: &Counts| Counts { filtered: n.seen - n.recorded, ..n.clone() };
-        self.wanted.probes.iter().cloned().zip(self.counts.iter().map(of)).collect()
+        self.ids().zip(self.counts.iter().map(of)).collect()
     }
 
     /// Events that filters have rejected.
@@ -169,10 +180,10 @@ mod tests {
     use engine::heap::{Kind, What};
     use engine::request::select::Calls;
 
-    fn enabled(probe: Probe, filter: Option<&str>) -> HeapEnabling {
+    fn enabled(probe: Probe, filter: Option<&str>) -> (u32, HeapEnabling) {
         let class = probe.class(false).unwrap();
         let typed = |text| Arc::new(Expression::new(text, &[], &Calls::none(), &[class]).unwrap());
-        HeapEnabling { probe, stack: false, filter: filter.map(typed), text: filter.map(str::to_string) }
+        (0, HeapEnabling { probe, stack: false, filter: filter.map(typed), text: filter.map(str::to_string) })
     }
 
     fn malloc(time: u64, size: u64) -> Entry {
@@ -188,7 +199,7 @@ mod tests {
         ];
         let classes = [Probe::Malloc, Probe::Free].map(|p| p.class(false).unwrap());
         let whole = Expression::new("args.size != 50", &[], &Calls::none(), &classes).unwrap();
-        let mut chosen = EntryFilter::new(Wanted::events(probes, true), Some(Arc::new(whole)), true);
+        let mut chosen = EntryFilter::new(probes, false, Some(Arc::new(whole)), true);
         let sizes = [5, 7, 20, 50, 200];
         let passed: Vec<u64> =
             sizes.into_iter().filter(|size| chosen.event(7, &malloc(1, *size), 0).is_some()).collect();
@@ -212,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_made_while_the_session_is_stopped_is_no_event() {
-        let mut chosen = EntryFilter::new(Wanted::events(vec![enabled(Probe::Malloc, None)], false), None, false);
+        let mut chosen = EntryFilter::new(vec![enabled(Probe::Malloc, None)], false, None, false);
         [(10, true), (20, false), (30, true)].into_iter().for_each(|(tsc, running)| chosen.switch(tsc, running));
         let mut entries: Vec<Entry> = [5, 10, 19, 20, 29, 30, 40, 21].map(|time| malloc(time, 1)).into();
         assert_eq!(chosen.without_stops(&mut entries, 7), 4);
@@ -221,9 +232,8 @@ mod tests {
 
     #[test]
     fn filters_may_ask_who_it_was() {
-        let mut probe = enabled(Probe::Malloc, Some("comm == \"mine\" && uid == 3"));
-        probe.stack = false;
-        let mut chosen = EntryFilter::new(Wanted::events(vec![probe], false), None, true);
+        let probe = enabled(Probe::Malloc, Some("comm == \"mine\" && uid == 3"));
+        let mut chosen = EntryFilter::new(vec![probe], false, None, true);
         chosen.begin(7, Known { comm: Some(b"mine".to_vec()), ids: Some((3, 3)) });
         // No thread has this number.
         let entry = |tid| Entry { tid, ..malloc(1, 1) };

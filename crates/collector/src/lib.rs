@@ -36,12 +36,13 @@ pub mod untraced;
 use allocations::Heap;
 use attach::{Left, Running};
 use engine::backend::launch::{Launched, Waiting};
-use engine::control::{self, Agents, Order, State, Stream};
+use engine::control::{Agents, Order, State, Stream};
 use engine::error::{Error, Result};
 use engine::own_events;
 use engine::pipeline::backend::{Backend, Deliver, Polled};
 use engine::pipeline::functions::shown_name;
 use engine::plan::Plan;
+use engine::request::enabling::{self, Enabling};
 use engine::request::expression::{Expression, Filtered};
 use engine::request::functions::{FunctionEnabling, Functions};
 use engine::stats::{Counts as Tally, Losses, Report};
@@ -95,6 +96,8 @@ pub struct Agent {
     record_filter: RecordFilter,
     /// Where allocations are recorded.
     heap: Option<Heap>,
+    /// All that the session has had.
+    enablings: Vec<Enabling>,
     /// No functions are.
     no_functions: bool,
     /// What was asked for by name ([`Functions::asked`]).
@@ -170,7 +173,8 @@ impl Offer {
     /// # Errors
     /// No thread can be started.
     pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
-        self.serve_with(Room::of(plan, functions), plan.paused, plan.filter.clone(), functions, command)
+        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        self.serve_with(room, plan.paused, filter, functions, &plan.enablings, command)
     }
 
     fn serve_with(
@@ -179,11 +183,13 @@ impl Offer {
         paused: bool,
         filter: Option<Arc<Expression>>,
         functions: &Functions,
+        enablings: &[Enabling],
         command: Option<i32>,
     ) -> Result<Agent> {
         let planner = Planner::new(functions.clone(), ticks_per_ms());
         let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
-        serve(self.listener, planner, self.users, room, paused, filter, functions, begin).map(|(agent, _)| agent)
+        serve(self.listener, planner, self.users, room, paused, filter, functions, enablings, begin)
+            .map(|(agent, _)| agent)
     }
 }
 
@@ -197,6 +203,7 @@ fn serve(
     paused: bool,
     filter: Option<Arc<Expression>>,
     functions: &Functions,
+    enablings: &[Enabling],
     begin: impl FnOnce(&mut Server),
 ) -> Result<(Agent, Arc<Plans>)> {
     let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
@@ -211,7 +218,8 @@ fn serve(
         let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
         events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
     };
-    let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, filter.clone(), !paused));
+    let of_heap = || enablings.iter().filter_map(|e| Some((e.id, e.heap()?.clone()))).collect();
+    let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, of_heap(), filter.clone(), !paused));
     let plans = Arc::new(Plans::new(planner, Box::new(report)));
     let plans_too = Arc::clone(&plans);
     let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
@@ -232,8 +240,9 @@ fn serve(
         silent: Silent::default(),
         moments: TscClock::new(),
         tree: None,
-        record_filter: RecordFilter::new(&functions.enablings, filter, !paused, plans.numbers()),
+        record_filter: RecordFilter::new(&of_functions(enablings), filter, !paused, plans.numbers()),
         heap,
+        enablings: enablings.to_vec(),
         no_functions: functions.none,
         asked: functions.asked(),
         has_libraries: functions.libraries,
@@ -297,7 +306,8 @@ impl Agent {
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
         let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
-        let (mut agent, plans) = serve(listener, planner, users, room, plan.paused, filter, functions, begin)?;
+        let (mut agent, plans) =
+            serve(listener, planner, users, room, plan.paused, filter, functions, &plan.enablings, begin)?;
         agent.tree = Some(Tree::default());
         for process in running {
             // Dropped, the agent detaches from those that have been attached to.
@@ -395,8 +405,7 @@ impl Agent {
         State {
             streams,
             filtered: self.filtered(),
-            functions: self.functions(losses.total),
-            heap: self.heap.iter().flat_map(|h| h.counts()).collect(),
+            enablings: self.enabling_counts(losses.total),
             running: self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied()).collect(),
             agents: Some(Agents {
                 processes: self.processes.len() as u64,
@@ -422,13 +431,11 @@ impl Agent {
         Losses { total, classes: if of_functions { vec![(functions::lost().id, total)] } else { Vec::new() } }
     }
 
-    /// What was counted of functions. `lost` records are of functions, unless there is a heap too.
-    fn functions(&self, lost: u64) -> Vec<(FunctionEnabling, Tally)> {
-        if self.no_functions {
-            Vec::new()
-        } else {
-            self.record_filter.counts(if self.heap.is_some() { 0 } else { lost })
-        }
+    /// What was counted of enablings, by number. `lost` records are of functions, unless there is a heap too.
+    fn enabling_counts(&self, lost: u64) -> Vec<(u32, Tally)> {
+        let mut counts = self.record_filter.counts(if self.heap.is_some() { 0 } else { lost });
+        counts.extend(self.heap.iter().flat_map(Heap::counts));
+        counts
     }
 
     /// Events that filters have rejected.
@@ -446,8 +453,9 @@ impl Agent {
     }
 
     /// From now on other functions are recorded, all of which have stubs.
-    fn select(&mut self, enablings: &[FunctionEnabling]) -> Result<()> {
-        for e in enablings.iter().filter(|e| !self.record_filter.knows(e)) {
+    fn select(&mut self, enablings: Vec<Enabling>) -> Result<()> {
+        let selected = of_functions(&enablings);
+        for (_, e) in selected.iter().filter(|(id, _)| !self.record_filter.knows(*id)) {
             let has = |name: &String| {
                 let shown = shown_name(name);
                 e.has([name.as_str()].into_iter().chain(shown.as_deref()))
@@ -468,14 +476,15 @@ impl Agent {
                 return Err(Error::failed(what, "no function of this name could be patched", todo));
             }
         }
-        for pattern in enablings.iter().flat_map(|e| &e.without).filter(|p| !self.record_filter.is_without(p)) {
+        for pattern in selected.iter().flat_map(|(_, e)| &e.without).filter(|p| !self.record_filter.is_without(p)) {
             let gone = FunctionEnabling { pattern: pattern.clone(), ..FunctionEnabling::default() };
             if self.record_filter.matched(&gone) == 0 {
                 let todo = "see 'trapline session status'";
                 return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
             }
         }
-        self.record_filter.select(sys::time::stamp().0, enablings);
+        self.record_filter.select(sys::time::stamp().0, &selected);
+        self.enablings = enablings;
         Ok(())
     }
 
@@ -495,6 +504,11 @@ impl Agent {
         self.counts.paused.store(!running, Ordering::Release);
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
+}
+
+/// The enablings of functions that were not taken away, with their numbers.
+fn of_functions(all: &[Enabling]) -> Vec<(u32, FunctionEnabling)> {
+    all.iter().filter(|e| !e.removed).filter_map(|e| Some((e.id, e.functions()?.clone()))).collect()
 }
 
 /// The network namespace of a process, as far as it may be seen.
@@ -640,12 +654,11 @@ impl Backend for Agent {
             Order::Status => {}
             Order::Stop => self.switch(false),
             Order::Start => self.switch(true),
-            Order::Functions(enablings) => self.select(&enablings)?,
+            Order::Enable(enabled) => self.select(enabled.all)?,
             Order::Attach(_) | Order::Detach(_) => {
                 let what = "a running process has no agent, and an agent is not taken out of one";
                 return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));
             }
-            _ => return Err(control::unable("this", "agent")),
         }
         Ok(self.state())
     }
@@ -703,14 +716,13 @@ impl Backend for Agent {
             trouble.push(format!("not traced: {}: {why}", untraced::programs(self.left)));
         }
         let losses = self.losses(self.lost());
-        let functions = self.functions(losses.total);
-        let heap: Vec<_> = self.heap.iter().flat_map(|h| h.counts()).collect();
-        let mut lines: Vec<String> = functions.iter().map(|(e, n)| n.line(&e.label())).collect();
-        lines.extend(heap.iter().map(|(e, n)| n.line(&e.label())));
+        let enablings = self.enabling_counts(losses.total);
+        let counted = enabling::counted(&self.enablings, &enablings);
+        let lines = counted.into_iter().map(|(e, n)| n.line(&e.label())).collect();
         let planned = self.modules.iter().map(|known| explained::planned(known)).collect();
         let mut left_out = std::mem::take(&mut self.left_out);
         left_out.extend(explained::unmatched(&self.modules, &self.asked, self.has_libraries));
         let filtered = self.filtered();
-        Report { filtered, functions, heap, lines, losses, trouble, left_out, planned, ..Report::default() }
+        Report { filtered, enablings, lines, losses, trouble, left_out, planned, ..Report::default() }
     }
 }

@@ -39,7 +39,7 @@ struct Phase {
 
 /// An enabling that the session has, or had.
 struct Enabled {
-    as_asked: FunctionEnabling,
+    id: u32,
     filter: Option<Expression>,
 }
 
@@ -112,10 +112,10 @@ pub struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// For a session with these enablings, all functions where there are none, that pass `whole`. `numbers`: the highest number that a
+    /// For a session with these enablings, each with its number, that pass `whole`. `numbers`: the highest number that a
     /// function has.
     pub fn new(
-        enablings: &[FunctionEnabling],
+        enablings: &[(u32, FunctionEnabling)],
         whole: Option<Arc<Expression>>,
         running: bool,
         numbers: Arc<AtomicU32>,
@@ -138,8 +138,7 @@ impl RecordFilter {
             numbers,
             impossible: 0,
         };
-        let all = [FunctionEnabling { pattern: "*".into(), ..FunctionEnabling::default() }];
-        record_filter.add_set(if enablings.is_empty() { &all } else { enablings });
+        record_filter.add_set(enablings);
         record_filter
     }
 
@@ -162,9 +161,9 @@ impl RecordFilter {
         }
     }
 
-    /// Whether the session has, or had, this enabling.
-    pub fn knows(&self, enabling: &FunctionEnabling) -> bool {
-        self.enabled.iter().any(|e| e.as_asked.id == enabling.id)
+    /// Whether the session has, or had, the enabling with this number.
+    pub fn knows(&self, id: u32) -> bool {
+        self.enabled.iter().any(|e| e.id == id)
     }
 
     /// Whether this pattern has been taken away from an enabling that the session has.
@@ -178,14 +177,14 @@ impl RecordFilter {
         numbers.filter(|n| self.names.get(*n).is_some() && enabling.has(self.names.names(*n))).count()
     }
 
-    fn add_set(&mut self, enablings: &[FunctionEnabling]) -> usize {
+    fn add_set(&mut self, enablings: &[(u32, FunctionEnabling)]) -> usize {
         let mut set = Vec::new();
-        for e in enablings {
-            let known = self.enabled.iter().position(|known| known.as_asked.id == e.id);
+        for (id, e) in enablings {
+            let known = self.enabled.iter().position(|known| known.id == *id);
             set.push((known.unwrap_or(self.enabled.len()), e.clone()));
             if known.is_none() {
                 let typed = |text: &String| Expression::new(text, &[], &Calls::none(), &[entry(), exit()]).ok();
-                self.enabled.push(Enabled { as_asked: e.clone(), filter: e.filter.as_ref().and_then(typed) });
+                self.enabled.push(Enabled { id: *id, filter: e.filter.as_ref().and_then(typed) });
             }
         }
         let own = self.enabled.iter().filter_map(|e| e.filter.as_ref());
@@ -211,8 +210,12 @@ impl RecordFilter {
     }
 
     /// From this moment on these are the enablings: those that were there before are known by their numbers.
-    pub fn select(&mut self, tsc: u64, enablings: &[FunctionEnabling]) {
+    pub fn select(&mut self, tsc: u64, enablings: &[(u32, FunctionEnabling)]) {
         let (set, now) = (self.add_set(enablings), self.now());
+        if self.sets[set] == self.sets[now.set] {
+            self.sets.pop();
+            return;
+        }
         self.phases.push(Phase { from: tsc.max(now.from), running: now.running, set });
     }
 
@@ -371,14 +374,13 @@ impl RecordFilter {
         all
     }
 
-    /// What was counted of each enabling, those included that are enabled no more. `dropped` records were lost, of functions that nobody knows.
-    pub fn counts(&self, dropped: u64) -> Vec<(FunctionEnabling, Counts)> {
-        let now = self.sets.get(self.now().set).map_or(&[][..], Vec::as_slice);
+    /// What was counted of each enabling, by number, those included that are enabled no more. `dropped` records were lost, of functions that
+    /// nobody knows.
+    pub fn counts(&self, dropped: u64) -> Vec<(u32, Counts)> {
         let alone = self.enabled.len() == 1;
         let counts = self.enabled.iter().enumerate().map(|(n, e)| {
             let parts = e.filter.as_ref().map_or(0, |f| f.parts().len());
-            let mut c =
-                Counts { parts: vec![0; parts], disabled: !now.iter().any(|(of, _)| *of == n), ..Counts::default() };
+            let mut c = Counts { parts: vec![0; parts], ..Counts::default() };
             for o in &self.outcomes {
                 let Some((_, own)) = o.each.iter().find(|(of, _)| *of == n) else { continue };
                 let both = o.counted.iter().sum::<u64>();
@@ -394,7 +396,7 @@ impl RecordFilter {
             if alone {
                 (c.seen, c.dropped) = (c.seen.saturating_add(dropped), dropped);
             }
-            (e.as_asked.clone(), c)
+            (e.id, c)
         });
         counts.collect()
     }

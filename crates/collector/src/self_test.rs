@@ -5,7 +5,8 @@ use super::{Agent, Offer, file, loadable};
 use engine::backend::launch::{Launched, Waiting};
 use engine::error::Result;
 use engine::pipeline::backend::{Backend, Deliver};
-use engine::request::functions::Functions;
+use engine::request::enabling::{self, What};
+use engine::request::functions::{FunctionEnabling, Functions};
 use engine::target::Command;
 use engine::target::command;
 use events::StreamId;
@@ -49,7 +50,8 @@ fn start(command: &Command, functions: &Functions, room: Room) -> Result<Agent> 
     let offer = Offer::new(command)?;
     let variables = offer.variables(command);
     let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
-    let mut agent = offer.serve_with(room, false, None, functions, Some(waiting.pid))?;
+    let all = enabling::list([What::Functions(FunctionEnabling::all())]);
+    let mut agent = offer.serve_with(room, false, None, functions, &all, Some(waiting.pid))?;
     waiting.release();
     agent.command = Launched::new(waiting.pid, waiting.failure());
     Ok(agent)

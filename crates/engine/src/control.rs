@@ -1,4 +1,4 @@
-//! The orders that a running session takes: stop, start, select other calls, probes and processes, report its state.
+//! The orders that a running session takes: stop, start, enable something else, trace other processes, report its state.
 //!
 //! ```text
 //! front end ── Order ──► Preparer ──► ControlChannel ──► drain thread (kernel), between two rounds ── State ──► front end
@@ -12,30 +12,33 @@
 //! programs skip events.
 
 use crate::error::{Error, Result};
-use crate::request::call_enabling::CallEnabling;
+use crate::request::enabling::Enabling;
 use crate::request::expression::Filtered;
-use crate::request::functions::FunctionEnabling;
-use crate::request::heap_enabling;
 use crate::request::probe_enabling::ProbeEnabling;
 use crate::request::select::Calls;
 use crate::stats::totals::Totals;
-use crate::stats::{CallCounts, Counts, Losses, Missed};
+use crate::stats::{Counts, Losses, Missed};
 use std::any::Any;
-use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A probe that is to be enabled.
-pub struct Addition {
-    /// The enabling to add.
-    pub enabling: Arc<ProbeEnabling>,
-    /// What the backend's [`Preparer`] has made of it.
-    pub prepared: Option<Box<dyn Any + Send>>,
+/// What is enabled from now on: all of it at one moment, so that none has neither what it replaces nor what replaces it.
+#[derive(Debug, Default)]
+pub struct Enabled {
+    /// All enablings that the session has had, in their order.
+    pub all: Vec<Enabling>,
+    /// The number of the first that is new.
+    pub first: usize,
+    /// Where calls change: those that are seen from now on, and those whose filters are evaluated outside of the backend.
+    pub calls: Option<(Calls, Calls)>,
+    /// What the backend's [`Preparer`] has made of the new ones.
+    pub prepared: Vec<Box<dyn Any + Send>>,
 }
 
-impl fmt::Debug for Addition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Addition").field("enabling", &self.enabling).finish_non_exhaustive()
+impl Enabled {
+    /// The probes that are new, with their numbers.
+    pub fn new_probes(&self) -> impl Iterator<Item = (u32, &Arc<ProbeEnabling>)> {
+        self.all.iter().skip(self.first).filter(|e| e.is_live()).filter_map(|e| Some((e.id, e.probe()?)))
     }
 }
 
@@ -55,16 +58,8 @@ pub enum Order {
     Stop,
     /// Start: they are recorded again.
     Start,
-    /// Select: these calls are recorded from now on, and no others.
-    Select(Calls),
-    /// Filter: these are the enablings of calls from now on; the filters of the second set of calls are evaluated outside of the backend.
-    Filter(Vec<CallEnabling>, Calls),
-    /// Enable: this probe, which is not a call, is recorded too from now on.
-    Enable(Addition),
-    /// Disable: the probe with this number, among the attached ones, is no longer recorded.
-    Disable(usize),
-    /// Functions: records of these are kept from now on, and of no others.
-    Functions(Vec<FunctionEnabling>),
+    /// Enable: enablings are added, changed and taken away. The front end asks a backend for nothing of kinds that it does not have.
+    Enable(Enabled),
     /// Attach: this process, with all its threads and the processes that it starts, is traced from now on.
     Attach(i32),
     /// Detach: this process is no longer traced.
@@ -99,14 +94,8 @@ pub struct State {
     pub missed: Missed,
     /// What filters have held back.
     pub filtered: Filtered,
-    /// What was counted of enablings of calls, by number, where it is counted for each.
-    pub calls: Vec<(u32, CallCounts)>,
-    /// What was counted of each enabling of a probe other than a call.
-    pub enablings: Vec<(String, Counts)>,
-    /// What was counted of each enabling of functions, those that were removed included.
-    pub functions: Vec<(FunctionEnabling, Counts)>,
-    /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap_enabling::HeapEnabling, Counts)>,
+    /// What was counted of enablings, by number, those that were taken away included; of calls, where it is counted for each.
+    pub enablings: Vec<(u32, Counts)>,
     /// The processes that are traced and have not ended, as far as that is known, or threads of them.
     pub running: Vec<i32>,
     /// What agents have done, where there are any.

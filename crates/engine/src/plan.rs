@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use crate::provider::AttachPoint;
 use crate::request::call_enabling::CallCaptures;
 use crate::request::call_enabling::{self, CallEnabling};
+use crate::request::enabling::{self, Enabling};
 use crate::request::expression::Expression;
 use crate::request::functions::Functions;
+use crate::request::heap_enabling;
 use crate::request::probe_enabling::{ProbeEnabling, Source};
 use crate::request::select::{Calls, FD_CALLS, ID_CALLS, NAME_CALLS, for_descriptors};
 use crate::rights;
@@ -67,20 +69,12 @@ pub enum Unwind {
 pub struct Plan {
     /// Whose events.
     pub target: Target,
-    /// The calls whose events are wanted.
-    pub calls: Calls,
-    /// Probes other than calls: for the kernel backend.
-    pub probes: Vec<Arc<ProbeEnabling>>,
-    /// Functions of programs, for the agent backend.
+    /// What is enabled, and what was.
+    pub enablings: Vec<Enabling>,
+    /// How the agent records functions and allocations; none: there is no agent.
     pub functions: Option<Functions>,
-    /// Calls as they were enabled, each with its filter.
-    pub call_enablings: Vec<CallEnabling>,
-    /// Those that are enabled no more.
-    pub former_calls: Vec<CallEnabling>,
-    /// They are others than at the start: the filters in the programs are not theirs.
+    /// Calls have other filters than at the start, which those in the programs are not.
     pub refiltered: bool,
-    /// Filters of calls, by number, for the kernel backend: all calls that are seen, or none.
-    pub call_filters: Vec<(u32, lang::Filter)>,
     /// Calls, and signals, that have captures in addition to their arguments.
     pub call_captures: Vec<CallCaptures>,
     /// How user stacks are found.
@@ -123,16 +117,37 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing is enabled: no call, no other probe, no function.
+    /// Whether nothing is enabled.
     pub fn enables_nothing(&self) -> bool {
-        self.calls.is_empty() && self.probes.is_empty() && self.functions.is_none()
+        self.enablings.iter().all(|e| e.removed)
+    }
+
+    /// The calls whose events are wanted.
+    pub fn calls(&self) -> Calls {
+        enabling::calls_of(&self.enablings)
+    }
+
+    /// Calls as they are enabled, each with its filter.
+    pub fn call_enablings(&self) -> impl Iterator<Item = &CallEnabling> + Clone {
+        self.enablings.iter().filter(|e| !e.removed).filter_map(Enabling::calls)
+    }
+
+    /// Probes other than calls, those that were taken away included.
+    pub fn probes(&self) -> impl Iterator<Item = &Arc<ProbeEnabling>> + Clone {
+        self.enablings.iter().filter_map(Enabling::probe)
+    }
+
+    /// How allocations are recorded, where they are.
+    pub fn heap(&self) -> Option<&heap_enabling::Wanted> {
+        self.functions.as_ref()?.heap.as_ref()
     }
 
     /// The calls that the backend must see: those that it delivers, and those by which the loading of the agent is known.
     pub fn seen_calls(&self) -> Calls {
         let mut calls = self.delivered_calls();
         let named = |names: &'static [&str]| names.iter().filter_map(|name| events::registry::by_name(name));
-        if self.is_joined() && named(LOADING).any(|s| self.calls.contains(s)) {
+        let wanted = self.calls();
+        if self.is_joined() && named(LOADING).any(|s| wanted.contains(s)) {
             named(LOADER_FILES).for_each(|s| calls.insert(s));
         }
         calls
@@ -140,7 +155,7 @@ impl Plan {
 
     /// The calls that views and traces get: those wanted, and those that the descriptor table and names of threads need.
     pub fn delivered_calls(&self) -> Calls {
-        let mut calls = self.calls.clone();
+        let mut calls = self.calls();
         let mut also = |names: &[&str]| {
             names.iter().filter_map(|name| events::registry::by_name(name)).for_each(|s| calls.insert(s));
         };
@@ -153,7 +168,7 @@ impl Plan {
             also(if filter.asks_ids() { ID_CALLS } else { &[] });
         }
         if !self.evaluated_calls().is_empty() {
-            let any = |asks: fn(&CallEnabling) -> bool| self.call_enablings.iter().any(asks);
+            let any = |asks: fn(&CallEnabling) -> bool| self.call_enablings().any(asks);
             also(if any(CallEnabling::asks_comm) { NAME_CALLS } else { &[] });
             also(if any(CallEnabling::asks_ids) { ID_CALLS } else { &[] });
         }
@@ -177,7 +192,7 @@ impl Plan {
 
     /// The calls whose filters are evaluated outside of the backend.
     pub fn evaluated_calls(&self) -> Calls {
-        call_enabling::evaluated(&self.call_enablings, self.refiltered || self.backend != Backend::Kernel)
+        call_enabling::evaluated(self.call_enablings(), self.refiltered || self.backend != Backend::Kernel)
     }
 
     /// The class of a call's events.
@@ -193,13 +208,13 @@ impl Plan {
     /// Whether any event has a user stack, or may have one later.
     pub fn has_user_stacks(&self) -> bool {
         let ids = |e: &Arc<ProbeEnabling>| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
-        self.named || self.frames_of_calls().ustack > 0 || self.probes.iter().any(ids)
+        self.named || self.frames_of_calls().ustack > 0 || self.probes().any(ids)
     }
 
     /// Whether a clock on every CPU takes user stacks: a profile.
     pub fn samples_stacks(&self) -> bool {
         let stack = |e: &ProbeEnabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
-        self.probes.iter().any(|e| matches!(e.point, Some(AttachPoint::Clock { every_cpu: true, .. })) && stack(e))
+        self.probes().any(|e| matches!(e.point, Some(AttachPoint::Clock { every_cpu: true, .. })) && stack(e))
     }
 
     /// The calls that are reported if a thread is in one of them at the start: none for a session that begins stopped.
@@ -218,20 +233,20 @@ impl Plan {
     /// none, and to watch mappings makes the start wait for a grace period of RCU.
     pub fn has_addresses(&self) -> bool {
         self.named
-            || self.calls.is_all()
-            || !self.probes.is_empty()
+            || self.calls().is_all()
+            || self.probes().next().is_some()
             || !self.call_captures.is_empty()
             || self.is_joined() && self.has_heap()
     }
 
     /// Whether allocations go to a model, and are no events.
     pub fn has_consumer(&self) -> bool {
-        self.functions.as_ref().and_then(|f| f.heap.as_ref()).is_some_and(|h| h.consumer.is_some())
+        self.heap().is_some_and(|h| h.consumer.is_some())
     }
 
     /// Whether allocations are recorded with stacks.
     pub fn has_heap(&self) -> bool {
-        self.functions.as_ref().and_then(|f| f.heap.as_ref()).is_some_and(|h| h.stacks)
+        self.heap().is_some_and(|h| h.stacks)
     }
 
     /// Bytes of strings and buffers of calls that the backend captures at most, if fewer than asked for.
@@ -241,7 +256,7 @@ impl Plan {
             Backend::Ptrace => capture::MOST,
             _ => return None,
         };
-        (self.limits.string > most && !self.calls.is_empty()).then_some(most)
+        (self.limits.string > most && !self.calls().is_empty()).then_some(most)
     }
 
     /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.

@@ -3,6 +3,7 @@
 use crate::maps::Maps;
 use crate::plan::Plan;
 use crate::provider::LeftOut;
+use crate::request::enabling;
 use crate::request::probe_enabling::ProbeEnabling;
 use crate::stats::Counts;
 use crate::target::Target;
@@ -33,7 +34,7 @@ impl Reach {
     /// Watches what the targets of a plan map, to be called before the session is started; none where no probe lies in a file, or
     /// where every process of the machine is a target.
     pub fn watch(plan: &Plan) -> Option<Reach> {
-        let paths: HashSet<&Path> = plan.probes.iter().filter_map(|e| e.point.as_ref()?.file()).collect();
+        let paths: HashSet<&Path> = plan.probes().filter_map(|e| e.point.as_ref()?.file()).collect();
         if paths.is_empty() {
             return None;
         }
@@ -84,13 +85,13 @@ impl Reach {
 }
 
 /// Lines on what an enabling has not seen: places without a breakpoint, returns that are missing; then one for each that has recorded
-/// nothing: why, as far as can be known. `counts` are those of the enablings that have a program, in their order.
-pub fn explain<'c>(plan: &Plan, counts: impl Iterator<Item = &'c Counts>, reach: Option<&Reach>) -> Vec<String> {
-    let attached = plan.probes.iter().filter(|e| e.point.is_some());
+/// nothing: why, as far as can be known. `counts` are those of enablings, by number.
+pub fn explain(plan: &Plan, counts: &[(u32, Counts)], reach: Option<&Reach>) -> Vec<String> {
+    let counted = enabling::counted(&plan.enablings, counts);
     let late = matches!(plan.target, Target::Pids(_));
     // What was lost comes first: of many lines, not all are shown.
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
-    for (e, n) in attached.zip(counts) {
+    for (e, n) in counted.into_iter().filter_map(|(e, n)| Some((e.probe()?, n))) {
         if !n.refused.is_empty() {
             let (k, first) = (n.refused.len(), first_of(&n.refused));
             lost.push(format!("{}: the kernel can put no breakpoint at {k} of its places: {first}", e.name));

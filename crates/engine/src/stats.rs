@@ -4,8 +4,6 @@ pub mod planned;
 pub mod totals;
 
 use crate::request::expression::Filtered;
-use crate::request::functions::FunctionEnabling;
-use crate::request::heap_enabling;
 use crate::request::probe_enabling::ProbeEnabling;
 use events::Class;
 use planned::PlannedFile;
@@ -22,14 +20,8 @@ pub struct Report {
     pub missed: Missed,
     /// Events that filters in the kernel rejected.
     pub filtered: Filtered,
-    /// What was counted of enablings of calls, by number, where it is counted for each.
-    pub calls: Vec<(u32, CallCounts)>,
-    /// What was counted of each enabling of a probe other than a call, in the plan's order.
-    pub enablings: Vec<(String, Counts)>,
-    /// What was counted of each enabling of functions, those that were removed included.
-    pub functions: Vec<(FunctionEnabling, Counts)>,
-    /// What was counted of each enabling of a probe of the heap.
-    pub heap: Vec<(heap_enabling::HeapEnabling, Counts)>,
+    /// What was counted of enablings, by number, those that were taken away included; of calls, where it is counted for each.
+    pub enablings: Vec<(u32, Counts)>,
     /// What was counted of stacks.
     pub stacks: StackCounts,
     /// These counts as lines that are kept with a trace.
@@ -89,19 +81,6 @@ impl NotCaptured {
             some(self.calls, "call without return", "calls without return")
         )
     }
-}
-
-/// What an enabling of calls has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CallCounts {
-    /// Events that came.
-    pub asked: u64,
-    /// Of these, events that have passed its filter.
-    pub passed: u64,
-    /// Events of its calls that were lost before they came.
-    pub dropped: u64,
-    /// Events of its calls that the backend has held back: no enabling of theirs wanted them.
-    pub held_back: u64,
 }
 
 /// Programs whose tasks are not shown to the session's user: names of the first ones, and how many.
@@ -202,7 +181,7 @@ impl StackCounts {
 pub struct Counts {
     /// Events that happened.
     pub seen: u64,
-    /// Events that were taken out of its rings.
+    /// Events that were taken out of its rings, or have passed its filter.
     pub recorded: u64,
     /// Events that found a ring full, or the scratch buffer taken.
     pub dropped: u64,
@@ -218,8 +197,6 @@ pub struct Counts {
     pub refused: Vec<String>,
     /// The number of its streams, from 1; none where it shares them with others.
     pub streams: Option<u32>,
-    /// It was disabled while the session ran.
-    pub disabled: bool,
     /// Runs of its program, and the time that they took, ns; 0 where the kernel was not asked to measure.
     pub cost: (u64, u64),
 }

@@ -87,10 +87,9 @@ impl Kernel {
         };
         // The kernel measures as long as the descriptor is held.
         let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
-        let filters = if plan.call_filters.is_empty() { plan.program_filters() } else { plan.call_filters.clone() };
-        let (mut loaded, later) = load::begin(plan, filters, waiting.as_ref().map(|w| w.pid))?;
+        let (mut loaded, later) = load::begin(plan, plan.program_filters(), waiting.as_ref().map(|w| w.pid))?;
         let own = |name: &str| {
-            let enabled = plan.probes.iter().filter(|e| e.point.is_none() && e.name == name);
+            let enabled = plan.probes().filter(|e| e.point.is_none() && e.name == name);
             enabled.map(|e| e.schema).collect::<Vec<_>>()
         };
         loaded.say(&own("begin"), &mut merge);

@@ -14,8 +14,11 @@ use super::probes::{AttachedProbe, Kit, Outlet};
 use super::ring_set::{self, RingSet};
 use crate::moved::Agents;
 use bpf::syscalls::session_switch::STOPPED;
-use engine::control::{Addition, Order, Preparer};
+use engine::control::{Order, Preparer};
 use engine::error::Result;
+use engine::request::enabling::Enabling;
+use engine::request::probe_enabling::ProbeEnabling;
+use std::any::Any;
 use std::sync::Arc;
 use sys::bpf::map::Map;
 
@@ -41,37 +44,35 @@ struct Prepared {
 }
 
 impl Preparer for Live {
-    fn prepare(&mut self, order: Order) -> Result<Order> {
-        match order {
-            Order::Enable(addition) => {
-                sys::caps::with(sys::caps::TO_ATTACH, || self.attach(addition)).map(Order::Enable)
-            }
-            other => Ok(other),
+    fn prepare(&mut self, mut order: Order) -> Result<Order> {
+        if let Order::Enable(enabled) = &mut order {
+            let attach = || enabled.new_probes().map(|(id, e)| self.attach(id, e)).collect::<Result<Vec<_>>>();
+            enabled.prepared = sys::caps::with(sys::caps::TO_ATTACH, attach)?.into_iter().flatten().collect();
         }
+        Ok(order)
     }
 }
 
 impl Live {
-    fn attach(&mut self, addition: Addition) -> Result<Addition> {
-        let enabling = addition.enabling;
+    fn attach(&mut self, id: u32, enabling: &ProbeEnabling) -> Result<Option<Box<dyn Any + Send>>> {
         let size = ring_set::share(self.buffer, self.sets + 1);
         self.later.session.switch = Some(STOPPED);
         let Later { offsets, session, functions, tables, .. } = &self.later;
         let (cpus, own_rings) = (self.cpus, self.own_rings);
         let agents = &Agents::default();
         let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, agents, cpus, own_rings };
-        let mut probe = AttachedProbe::load(&enabling, kit, Outlet::Own(size), (0, true))?;
+        let mut probe = AttachedProbe::load((id, enabling), kit, Outlet::Own(size), (0, true))?;
         let made = probe.as_mut().and_then(|p| p.made.take());
-        let Some((probe, rings)) = probe.zip(made) else { return Ok(Addition { enabling, prepared: None }) };
+        let Some((probe, rings)) = probe.zip(made) else { return Ok(None) };
         self.sets += 1;
-        Ok(Addition { enabling, prepared: Some(Box::new(Prepared { probe, rings })) })
+        Ok(Some(Box::new(Prepared { probe, rings })))
     }
 }
 
 impl Kernel {
     /// Takes a probe into the session.
-    pub(super) fn join(&mut self, addition: Addition) {
-        let Some(Ok(prepared)) = addition.prepared.map(|p| p.downcast::<Prepared>()) else { return };
+    pub(super) fn join(&mut self, prepared: Box<dyn Any + Send>) {
+        let Ok(prepared) = prepared.downcast::<Prepared>() else { return };
         let Prepared { mut probe, rings } = *prepared;
         probe.rings = (self.loaded.sets.len(), true);
         probe.begin();
@@ -80,11 +81,10 @@ impl Kernel {
         self.loaded.probes.push(probe);
     }
 
-    /// Takes a probe out of the session: it counts and records nothing from now on.
-    pub(super) fn leave(&mut self, nth: usize) {
-        if let Some(probe) = self.loaded.probes.get_mut(nth) {
-            probe.disable();
-        }
+    /// Takes the probes that are enabled no more out of the session: they count and record nothing from now on.
+    pub(super) fn leave(&mut self, all: &[Enabling]) {
+        let is_removed = |p: &&mut AttachedProbe| all.get(p.id as usize).is_some_and(|e| e.removed);
+        self.loaded.probes.iter_mut().filter(is_removed).for_each(AttachedProbe::disable);
     }
 
     /// Frees the rings of probes that have been detached since.

@@ -120,7 +120,7 @@ pub fn begin_with(
     let single = single_calls(plan);
     // The tracepoints of single calls do not show whose registers they are. A kernel that refuses rings may refuse slots too.
     let slots = single.is_none() && sees_calls(plan) && kernel_rings != Some(rings_of_calls::REFUSED);
-    let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes.iter().filter_map(|p| p.filter.as_ref()));
+    let mut all = filters.iter().map(|(_, f)| f).chain(plan.probes().filter_map(|p| p.filter.as_ref()));
     let asks_user = all.any(|f| f.needs().uid || f.needs().gid);
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let ((btf, session), made) = std::thread::scope(|s| {
@@ -183,13 +183,14 @@ pub fn begin_with(
     let unwinder =
         unwinder.map_err(|e| Error::failed("the unwinder's thread", e.to_string(), "free some processes"))?;
     let mut probes = Vec::new();
+    let enabled: Vec<_> = plan.probes().cloned().collect();
     // Each takes a handful of descriptors.
-    if plan.probes.len() > 16 {
+    if enabled.len() > 16 {
         let _ = sys::process::raise_file_limit();
     }
-    let mut sets = ring_set::make_shared(&plan.probes, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
-    let alone = !ring_set::are_shared(&plan.probes);
-    let (_, size) = ring_set::sizes(&plan.probes, plan.buffer);
+    let mut sets = ring_set::make_shared(&enabled, made.cpus, plan.buffer).map_err(|e| refused("BPF ring", &e))?;
+    let alone = !ring_set::are_shared(&enabled);
+    let (_, size) = ring_set::sizes(&enabled, plan.buffer);
     // Each attach to a file's code waits for the kernel's readers; they can wait together.
     let (tasks, cpus) = (&made.tasks, made.cpus);
     let (agents, own_rings) = (&Agents::default(), own);
@@ -208,7 +209,7 @@ pub fn begin_with(
         };
         Box::new(load) as Job<Result<Option<AttachedProbe>>>
     };
-    let numbered = plan.probes.iter().map(Arc::as_ref).zip(ring_set::numbers(&plan.probes));
+    let numbered = plan.enablings.iter().filter_map(|e| Some((e.id, &**e.probe()?))).zip(ring_set::numbers(&enabled));
     let mut refusal = None;
     for probe in parallel::run_waiting(numbered.map(job).collect()) {
         match probe {
@@ -362,7 +363,7 @@ fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 fn sees_threads_go(plan: &Plan) -> bool {
     let in_kernel = |e: &Arc<ProbeEnabling>| e.point.as_ref().is_some_and(|p| p.file().is_none());
-    !matches!(plan.target, PlanTarget::All { .. }) && (plan.named || plan.probes.iter().any(in_kernel))
+    !matches!(plan.target, PlanTarget::All { .. }) && (plan.named || plan.probes().any(in_kernel))
 }
 
 /// What programs are made from.
@@ -588,9 +589,9 @@ impl Loaded {
         self.probes.iter().for_each(|p| p.switch(to));
     }
 
-    /// What was counted of each enabling.
-    pub fn probe_counts(&self) -> Vec<(String, Counts)> {
-        let counts = |p: &AttachedProbe| Some((p.name.clone(), p.counts(self.sets.get(p.rings.0)?)));
+    /// What was counted of each enabling, by number.
+    pub fn probe_counts(&self) -> Vec<(u32, Counts)> {
+        let counts = |p: &AttachedProbe| Some((p.id, p.counts(self.sets.get(p.rings.0)?)));
         self.probes.iter().filter_map(counts).collect()
     }
 

@@ -3,7 +3,7 @@
 use super::attach_pids::Attacher;
 use super::{Kernel, filtered, in_flight, switch};
 use bpf::capture_row::UNFILTERED;
-use engine::control::{self, Order, State, Stream};
+use engine::control::{Enabled, Order, State, Stream};
 use engine::error::{Error, Result};
 use engine::own_events;
 use engine::request::select::Calls;
@@ -29,22 +29,19 @@ impl Kernel {
                 self.held.stopped = false;
                 self.switch();
             }
-            Order::Select(calls) => {
-                // Calls that are wanted no more go first, so that no moment has both selections.
-                if let Some(rows) = &self.loaded.rows_of_calls {
-                    switch::select(rows, &calls);
+            Order::Enable(Enabled { all, calls, prepared, .. }) => {
+                if let Some((seen, evaluated)) = calls {
+                    if let Some(rows) = &self.loaded.rows_of_calls {
+                        switch::mark(rows, &evaluated, UNFILTERED);
+                        // Calls that are wanted no more go first, so that no moment has both selections.
+                        switch::select(rows, &seen);
+                    }
+                    self.held.calls = seen;
+                    self.switch();
                 }
-                self.held.calls = calls;
-                self.switch();
+                prepared.into_iter().for_each(|probe| self.join(probe));
+                self.leave(&all);
             }
-            Order::Filter(_, evaluated) => {
-                if let Some(rows) = &self.loaded.rows_of_calls {
-                    switch::mark(rows, &evaluated, UNFILTERED);
-                }
-            }
-            Order::Enable(addition) => self.join(addition),
-            Order::Disable(nth) => self.leave(nth),
-            Order::Functions(_) => return Err(control::unable("functions", "kernel")),
             Order::Attach(pid) => self.attach(pid)?,
             Order::Detach(pid) => self.let_go_of(pid)?,
         }

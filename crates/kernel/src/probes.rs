@@ -27,6 +27,8 @@ use sys::bpf::prog::Program;
 
 /// An enabling's side in the kernel. Dropping it detaches its program.
 pub struct AttachedProbe {
+    /// The number of the enabling.
+    pub id: u32,
     /// Its name.
     pub name: String,
     /// Its name and its filter.
@@ -96,7 +98,7 @@ pub struct Kit<'a> {
 impl AttachedProbe {
     /// Loads the enabling's program and attaches it. `set`: the number of its ring set, and whether that is its own.
     pub fn load(
-        enabling: &ProbeEnabling,
+        (id, enabling): (u32, &ProbeEnabling),
         Kit { tasks, offsets, session, functions, tables, agents, cpus, own_rings }: Kit<'_>,
         outlet: Outlet,
         set: (usize, bool),
@@ -187,6 +189,7 @@ impl AttachedProbe {
             moved.map_or_else(|| name.clone(), |(_, moved)| format!("{name} ({moved})"))
         };
         Ok(Some(AttachedProbe {
+            id,
             name: enabling.name.clone(),
             label: enabling.label(),
             source: found.source,
@@ -229,8 +232,10 @@ impl AttachedProbe {
 
     /// Nothing more is recorded or counted; the program is detached by a thread, because that may wait for a grace period of RCU.
     pub fn disable(&mut self) {
+        if std::mem::replace(&mut self.disabled, true) {
+            return;
+        }
         self.stop();
-        self.disabled = true;
         let links = std::mem::take(&mut self.links);
         // Where no thread can be started, the links are closed here.
         self.detaching = std::thread::Builder::new().name("trapline-detach".into()).spawn(move || drop(links)).ok();
@@ -272,7 +277,6 @@ impl AttachedProbe {
             entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),
             refused: self.refused.clone(),
             streams: Some(self.rings.0 as u32 + 1).filter(|_| self.rings.1),
-            disabled: self.disabled,
             cost: (program.run_count, program.run_time_ns),
         }
     }

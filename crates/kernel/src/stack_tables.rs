@@ -29,7 +29,7 @@ pub fn make(plan: &Plan, btf: &KernelBtf, command: Option<i32>) -> Result<Option
         unwinder.hurry();
     }
     // A library may be loaded only when its function is called: its tables are there by then.
-    let probed = plan.probes.iter().filter_map(|e| match &e.point {
+    let probed = plan.probes().filter_map(|e| match &e.point {
         Some(AttachPoint::File(point)) => point.path(),
         _ => None,
     });

@@ -5,6 +5,7 @@ use engine::capture::captures::Captures;
 use engine::error::Error;
 use engine::plan::{Backend, OnFull, Plan};
 use engine::request::call_enabling::call_captures;
+use engine::request::enabling::of_calls;
 use engine::request::select::Calls;
 use engine::target::Target;
 use events::layout::ID;
@@ -17,11 +18,8 @@ use testkit::skip;
 
 fn plan(calls: Calls, string: usize) -> Plan {
     Plan {
-        probes: Vec::new(),
+        enablings: of_calls(&calls),
         functions: None,
-        call_filters: Vec::new(),
-        call_enablings: Vec::new(),
-        former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
         unwind: Default::default(),
@@ -29,7 +27,6 @@ fn plan(calls: Calls, string: usize) -> Plan {
         measure: false,
         no_duration: false,
         target: Target::Pids(vec![]),
-        calls,
         follow: true,
         limits: Limits { string, text: 0, verbose: false, keep: Default::default() },
         fd_names: false,

@@ -3,6 +3,7 @@
 use engine::capture::Limits;
 use engine::pipeline::backend::Backend;
 use engine::plan::{self, OnFull, Plan};
+use engine::request::enabling::of_calls;
 use engine::request::select::Calls;
 use engine::target::Target;
 use events::{Event, StreamId};
@@ -23,18 +24,14 @@ type Session = (Option<u32>, bool);
 
 fn plan(target: Target, (slots, no_duration): Session) -> Plan {
     Plan {
-        probes: Vec::new(),
+        enablings: of_calls(&Calls::all()),
         functions: None,
-        call_filters: Vec::new(),
-        call_enablings: Vec::new(),
-        former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
         unwind: Default::default(),
         copied_stack: 0,
         measure: false,
         target,
-        calls: Calls::all(),
         follow: true,
         limits: Limits { string: 32, text: 0, verbose: false, keep: Default::default() },
         fd_names: false,

@@ -64,7 +64,7 @@ pub fn apply(ask: &Ask, plan: &mut Plan, selection: &Selection) -> Result<()> {
         let todo = "record the functions without it, or the calls beside them";
         return Err(Error::usage(FLAG, "functions have an entry and an exit", todo));
     }
-    if plan.calls.is_empty() && !plan.named {
+    if plan.calls().is_empty() && !plan.named {
         return Err(Error::usage(FLAG, "no system calls are traced", "leave it out"));
     }
     if plan.backend != Backend::Kernel {
@@ -83,7 +83,7 @@ pub fn apply(ask: &Ask, plan: &mut Plan, selection: &Selection) -> Result<()> {
         return Err(Error::usage(option, format!("{FLAG} does not trace {what}"), "leave out one of them"));
     }
     let of_where = selection.expression.iter().flat_map(|e| e.needs());
-    let of_calls = plan.call_enablings.iter().flat_map(|e| e.typed.values().map(lang::Filter::needs));
+    let of_calls = plan.call_enablings().flat_map(|e| e.typed.values().map(lang::Filter::needs));
     if let Some(what) = of_where.chain(of_calls).find_map(of_entry) {
         return Err(Error::usage(FLAG, format!("a filter names {what}"), "leave out one of them"));
     }

@@ -1,7 +1,7 @@
 //! `trapline graph`: which functions a command calls. It is a recording and a report of it.
 
 use crate::ask::{Ask, Recorded, Show};
-use crate::record::{self, Planned};
+use crate::record::{self, OfAgent, Planned};
 use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, calls};
@@ -58,10 +58,10 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     }
     let mut selection = Selection::all();
     let planned = if ask.calls.syscalls {
-        record::plan(ask, &[], Captures::default(), Some(functions), selection)?
+        record::plan(ask, &[], Captures::default(), Some(OfAgent::all(functions)), selection)?
     } else {
         selection.calls = Calls::parse("none")?;
-        record::plan_functions(ask, functions, selection)?
+        record::plan_functions(ask, OfAgent::all(functions), selection)?
     };
     let Planned { mut plan, why, selection } = planned;
     let temporary = if dir.is_none() { Some(Temporary::new()?) } else { None };

@@ -173,7 +173,7 @@ fn has_own_comm(name: &str) -> bool {
 /// The classes of the events that are counted.
 fn classes(plan: &Plan) -> Vec<&'static Schema> {
     let calls = plan.call_captures.iter().map(|c| c.schema);
-    plan.probes.iter().flat_map(|e| e.classes()).copied().chain(calls).collect()
+    plan.probes().flat_map(|e| e.classes()).copied().chain(calls).collect()
 }
 
 /// The heading of a graph: the command, or the processes.

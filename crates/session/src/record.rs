@@ -11,11 +11,10 @@ use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::{Config, Recorder, least_size};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
-use engine::request::call_enabling;
-use engine::request::call_enabling::CallEnabling;
+use engine::request::call_enabling::{self, CallEnabling};
+use engine::request::enabling::{self, Enabling, What};
 use engine::request::expression::Expression;
-use engine::request::functions;
-use engine::request::functions::Functions;
+use engine::request::functions::{self, FunctionEnabling, Functions};
 use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
 use engine::request::parse;
@@ -24,7 +23,7 @@ use engine::request::probe_enabling;
 use engine::request::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
-use events::Class;
+use events::{Class, Schema};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,21 +39,21 @@ pub fn run(ask: &Ask) -> Result<Status> {
 pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     let mut requests = requests(ask)?;
     let more = captures::captures(&ask.capture)?;
-    let mut functions = functions_of(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
+    let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
     if ask.capture.args {
-        let Some(functions) = functions.as_mut().filter(|f| !f.none) else {
+        let Some(OfAgent { functions, .. }) = of_agent.as_mut().filter(|a| !a.functions.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
         };
         functions.values = Some(u16::try_from(ask.format.string()).unwrap_or(u16::MAX));
     }
-    let only_functions = functions.is_some() && requests.is_empty();
-    let mut calls = if only_functions { vec!["none".into()] } else { calls_of(&requests) };
+    let only_of_agent = of_agent.is_some() && requests.is_empty();
+    let mut calls = if only_of_agent { vec!["none".into()] } else { calls_of(&requests) };
     calls.extend(filter::expressions(&ask.select).filter(|e| filter::is_qualified(e)).map(str::to_owned));
     let (selection, raw) = filter::selection_of(ask, calls)?;
     let captures = stacks::with_calls(&ask.format, more);
-    let planned = match functions {
-        Some(functions) if only_functions => plan_functions(ask, functions, selection)?,
-        functions => plan(ask, &requests, captures, functions, selection)?,
+    let planned = match of_agent {
+        Some(of_agent) if only_of_agent => plan_functions(ask, of_agent, selection)?,
+        of_agent => plan(ask, &requests, captures, of_agent, selection)?,
     };
     let Planned { mut plan, why, selection } = planned;
     only_of_recordings(ask, &plan)?;
@@ -97,12 +96,34 @@ pub struct Planned {
     pub selection: Selection,
 }
 
-/// The plan for what the requests enable; `more` is captured by all of them. Functions are traced beside it.
+/// What the agent records.
+pub struct OfAgent {
+    /// How.
+    pub functions: Functions,
+    /// What is enabled of it.
+    pub enablings: Vec<What>,
+}
+
+impl OfAgent {
+    /// All of these functions.
+    pub fn all(functions: Functions) -> OfAgent {
+        OfAgent { functions, enablings: vec![What::Functions(FunctionEnabling::all())] }
+    }
+
+    /// The classes of events that filters can be about.
+    fn classes(&self) -> Vec<&'static Schema> {
+        let of_heap =
+            self.enablings.iter().filter_map(|e| if let What::Heap(e) = e { e.probe.class(e.stack) } else { None });
+        self.functions.classes().into_iter().chain(of_heap).collect()
+    }
+}
+
+/// The plan for what the requests enable; `more` is captured by all of them. What the agent records is traced beside it.
 pub fn plan(
     ask: &Ask,
     requests: &[Request],
     more: Captures,
-    functions: Option<Functions>,
+    of_agent: Option<OfAgent>,
     mut selection: Selection,
 ) -> Result<Planned> {
     selection.lives = !is_without_calls(requests);
@@ -115,9 +136,9 @@ pub fn plan(
     let mut probes = probe_enabling::enable(requests, more, &target)?;
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
-    if let Some(functions) = &functions {
-        only_command(&target, functions)?;
-        classes.extend(functions.classes());
+    if let Some(of_agent) = &of_agent {
+        only_command(&target, &of_agent.functions)?;
+        classes.extend(of_agent.classes());
     }
     filter::apply(ask, &mut selection, &classes)?;
     if let Some(expression) = &selection.expression {
@@ -132,34 +153,37 @@ pub fn plan(
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
     }
-    plan.functions = functions;
-    if let Some(functions) = &mut plan.functions {
+    let calls = call_enabling::call_enablings(requests)?;
+    if selection.expression.is_some() && calls.iter().any(|e| e.filter.is_some()) {
+        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
+    }
+    let calls = call_enabling::of_wanted(calls, &selection.calls);
+    let no_probes = probes.is_empty();
+    plan.enablings = enabling::list(calls.into_iter().map(What::Calls));
+    enabling::add(&mut plan.enablings, probes.into_iter().map(|e| What::Probe(Arc::new(e))));
+    plan.call_captures = call_captures;
+    if let Some(OfAgent { mut functions, enablings }) = of_agent {
         // Each process has a buffer for its functions, and the other backend its own.
         functions.buffer = Some(if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() });
-    }
-    (plan.call_captures, plan.probes) = (call_captures, probes.into_iter().map(Arc::new).collect());
-    plan.call_enablings = call_enabling::call_enablings(requests, 0)?;
-    if selection.expression.is_some() && plan.call_enablings.iter().any(|e| e.filter.is_some()) {
-        return Err(Error::usage("--where", "an -e has a filter for calls too", "use only one of them"));
+        plan.functions = Some(functions);
+        enabling::add(&mut plan.enablings, enablings);
     }
     plan.measure = ask.tracing.cost;
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
-    if !asked.is_empty() && plan.probes.is_empty() && selection.calls.is_empty() && asked != ["none"] {
+    if !asked.is_empty() && no_probes && selection.calls.is_empty() && asked != ["none"] {
         let todo = "name a probe or a call; -e none records only signals and exits";
         return Err(Error::usage(format!("-e {}", asked.join(",")), "nothing is enabled", todo));
     }
     target::only_in_kernel(ask, &mut plan, &mut why)?;
     durations::apply(ask, &mut plan, &selection)?;
-    plan.limits.text =
-        plan.limits.text.max(plan.call_enablings.iter().map(CallEnabling::text_bytes).max().unwrap_or(0));
-    plan.call_filters = call_enabling::call_filters(&plan.call_enablings, &plan.seen_calls())?;
+    plan.limits.text = plan.limits.text.max(plan.call_enablings().map(CallEnabling::text_bytes).max().unwrap_or(0));
     Ok(Planned { plan, why, selection })
 }
 
 /// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
 /// captured by all probes.
-fn functions_of(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<Functions>> {
-    let enablings = functions::function_enablings(requests, 0)?;
+fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<OfAgent>> {
+    let enablings = functions::function_enablings(requests)?;
     let heap = heap_enabling::heap_enablings(requests, more)?;
     if enablings.is_empty() && heap.is_empty() {
         return Ok(None);
@@ -174,9 +198,15 @@ fn functions_of(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Resul
         let why = "an allocation captures only its stack in the program";
         return Err(Error::usage(option, why, "--ustack, or no capture"));
     }
-    let none = enablings.is_empty();
-    let heap = (!heap.is_empty()).then(|| Wanted::events(heap, ask.select.filter.is_some()));
-    Ok(Some(Functions { enablings, unwanted: ask.capture.leave.clone(), none, heap, ..Functions::default() }))
+    let functions = Functions {
+        enabled: enablings.iter().map(|e| e.pattern.clone()).collect(),
+        unwanted: ask.capture.leave.clone(),
+        none: enablings.is_empty(),
+        heap: (!heap.is_empty()).then(|| Wanted::events(&heap, ask.select.filter.is_some())),
+        ..Functions::default()
+    };
+    let enablings = enablings.into_iter().map(What::Functions).chain(heap.into_iter().map(What::Heap)).collect();
+    Ok(Some(OfAgent { functions, enablings }))
 }
 
 /// Refuses what cannot be traced with functions and other probes: processes that run already.
@@ -191,16 +221,18 @@ fn only_command(target: &Target, functions: &Functions) -> Result<()> {
     Ok(())
 }
 
-/// The plan for functions.
-pub fn plan_functions(ask: &Ask, functions: Functions, mut selection: Selection) -> Result<Planned> {
+/// The plan for functions and allocations alone.
+pub fn plan_functions(ask: &Ask, of_agent: OfAgent, mut selection: Selection) -> Result<Planned> {
     let target = target::target(ask)?;
+    let classes = of_agent.classes();
+    let OfAgent { functions, enablings } = of_agent;
     if matches!(target, Target::All { .. }) {
         let why = format!("{} are traced in one program", functions.what());
         return Err(Error::usage("-a", why, "use -p PID, or start the command"));
     }
     // How processes have ended is known of the command only.
     selection.lives = false;
-    filter::apply(ask, &mut selection, &functions.classes())?;
+    filter::apply(ask, &mut selection, &classes)?;
     let (mut plan, _) = target::plan(ask, target, &selection)?;
     let asked = ask.tracing.backend.as_deref();
     if let Some(other @ ("kernel" | "ptrace")) = asked {
@@ -215,6 +247,7 @@ pub fn plan_functions(ask: &Ask, functions: Functions, mut selection: Selection)
     let why = format!("only an agent traces {}", functions.what());
     plan.backend = Backend::Agent;
     plan.functions = Some(functions);
+    enabling::add(&mut plan.enablings, enablings);
     durations::apply(ask, &mut plan, &selection)?;
     if ask.tracing.on_full.is_none() {
         plan.on_full = Backend::Agent.on_full();
@@ -243,12 +276,12 @@ pub fn recorder(
     plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && !named;
     plan.fd_details |= plan.fd_names;
     // Two enablings of a probe have one class, unless they capture different things.
-    let mut classes: Vec<_> = plan.probes.iter().flat_map(|e| e.classes()).copied().collect();
+    let mut classes: Vec<_> = plan.probes().flat_map(|e| e.classes()).copied().collect();
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
     classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
-    let heap = plan.functions.as_ref().and_then(|f| f.heap.as_ref());
-    let packed = heap.is_some_and(|h| h.packed);
-    classes.extend(heap.into_iter().flat_map(Wanted::classes));
+    classes.extend(plan.enablings.iter().filter_map(Enabling::heap).filter_map(|e| e.probe.class(e.stack)));
+    classes.extend(plan.heap().into_iter().flat_map(Wanted::classes));
+    let packed = plan.heap().is_some_and(|h| h.packed);
     order::by_key(&mut classes, |s| s.id);
     classes.dedup_by_key(|s| s.id);
     // What a named session records may change, and so is not hidden.
@@ -270,7 +303,7 @@ fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
             return Err(Error::usage(option, "a recording is always one new trace", "leave it out"));
         }
     }
-    if ask.tracing.force && ask.keep.output.is_none() && !plan.probes.iter().any(|e| replaces_returns(e)) {
+    if ask.tracing.force && ask.keep.output.is_none() && !plan.probes().any(|e| replaces_returns(e)) {
         return Err(Error::usage("--force", "there is no trace to replace", "name one: -o DIR"));
     }
     Ok(())

@@ -19,6 +19,7 @@ use engine::pipeline::recorder::{Begun, Monitor, News, Recorder};
 use engine::pipeline::selection::Selection;
 use engine::plan::Plan;
 use engine::probe_diagnosis::{self, Reach};
+use engine::request::enabling;
 use engine::request::expression::Filtered;
 use engine::resolver::{Origin, Resolver};
 use engine::stats::Report;
@@ -125,7 +126,7 @@ impl Run {
             sinks.all.iter_mut().for_each(|s| s.expect_several());
         }
         let monitor = keep.as_ref().map(Recorder::monitor);
-        let classes = plan.probes.iter().flat_map(|e| e.classes()).copied();
+        let classes = plan.probes().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
         // Probes with stacks may join a session that has a name.
         let may_have = has_stacks || plan.named || plan.has_heap();
@@ -328,12 +329,7 @@ impl Run {
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
         stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
         let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
-        stats.add_calls(&self.plan, &report.calls);
-        stats.add_enablings(&self.plan, report.enablings.iter().map(|(_, n)| n), kept.as_ref());
-        stats.add_of_agent(&report.functions, &report.heap);
-        if self.plan.has_consumer() {
-            stats.add_consumed(&report.heap);
-        }
+        stats.add_enablings(&self.plan, &report.enablings, kept.as_ref());
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_not_captured(report.not_captured);
         stats.add_cost(report.cost.as_ref());
@@ -355,8 +351,8 @@ impl Run {
     /// Adds what `--where` rejected of probes other than calls: their programs count it with their own filters.
     fn add_of_probes(&self, report: &Report, filtered: &mut Filtered) {
         let Some(expression) = &self.pump.selection.expression else { return };
-        let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
-        for (e, (_, n)) in attached.zip(&report.enablings) {
+        let counted = enabling::counted(&self.plan.enablings, &report.enablings);
+        for (e, n) in counted.into_iter().filter_map(|(e, n)| Some((e.probe()?, n))) {
             let named = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
             for (part, n) in named {
                 let is_it = |text: &String| *text == part.text || part.text == format!("({text})");
@@ -436,8 +432,7 @@ impl Run {
     /// A line for each probe that has recorded nothing, but not for hundreds of them.
     fn explain_probes(&self, report: &Report) {
         const MOST: usize = 10;
-        let counts = report.enablings.iter().map(|(_, n)| n);
-        let lines = probe_diagnosis::explain(&self.plan, counts, self.reach.as_ref());
+        let lines = probe_diagnosis::explain(&self.plan, &report.enablings, self.reach.as_ref());
         lines.iter().take(MOST).for_each(|line| complain(line));
         if lines.len() > MOST {
             complain(&format!("{} more probes have recorded nothing (see --stats)", lines.len() - MOST));

@@ -61,7 +61,7 @@ pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Sour
     let mut source = Source::new(backend, keep);
     match plan.backend {
         plan::Backend::Agent | plan::Backend::Perf => {}
-        _ => source.set_call_enablings(&plan.call_enablings, &plan.evaluated_calls()),
+        _ => source.set_call_enablings(&plan.enablings, &plan.evaluated_calls()),
     }
     match plan.backend {
         // A slow view makes the target wait.

@@ -4,11 +4,11 @@
 
 use engine::pipeline::pump::{Counters, Pump};
 use engine::plan::Plan;
+use engine::request::enabling::{self, Enabling, What};
 use engine::request::expression::{Expression, Filtered};
-use engine::request::functions::FunctionEnabling;
-use engine::request::heap_enabling::HeapEnabling;
+use engine::request::probe_enabling::ProbeEnabling;
 use engine::stats::totals::Totals;
-use engine::stats::{CallCounts, Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
+use engine::stats::{Cost, Counts, Ended, Losses, Missed, NotCaptured, Spent, StackCounts};
 use events::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -168,93 +168,60 @@ impl Stats {
         });
     }
 
-    /// Adds what was counted of enablings of calls, where each has counters of its own.
-    pub fn add_calls(&mut self, plan: &Plan, counts: &[(u32, CallCounts)]) {
-        for (id, n) in counts {
-            let (enabled, former) = (plan.call_enablings.iter(), plan.former_calls.iter());
-            let all = enabled.map(|e| (e, true)).chain(former.map(|e| (e, false)));
-            let Some((e, enabled)) = all.into_iter().find(|(e, _)| e.id == *id) else { continue };
-            let rejected = n.asked - n.passed + n.held_back;
-            let part = e.filter.iter().map(|text| json!({ "part": text, "rejected": rejected }));
-            self.enablings.push(json!({
-                "probe": e.names,
-                "seen": n.asked + n.dropped + n.held_back,
-                "recorded": n.passed,
-                "dropped": n.dropped,
-                "filtered": rejected,
-                "missed": 0,
-                "entered": null,
-                "enabled": enabled,
-                "filter": part.collect::<Vec<_>>(),
-            }));
-        }
-    }
-
-    /// Adds what the programs have counted of enablings; `counts` are those of the ones that have a program, in their order. What was
-    /// counted of `kept` is lost too if it could not be written.
-    pub fn add_enablings<'c>(&mut self, plan: &Plan, counts: impl Iterator<Item = &'c Counts>, kept: Option<&Totals>) {
-        let attached = plan.probes.iter().filter(|e| e.point.is_some());
+    /// Adds what was counted of enablings, by number. What was counted of `kept` is lost too if it could not be written.
+    pub fn add_enablings(&mut self, plan: &Plan, counts: &[(u32, Counts)], kept: Option<&Totals>) {
+        let counted = enabling::counted(&plan.enablings, counts);
+        let is_of_agent = |e: &Enabling| matches!(e.what, What::Functions(_) | What::Heap(_));
+        // Of several enablings, nobody knows which a lost record was of; nor, of the heap, whether it was of one that is enabled.
+        let several = counted.iter().filter(|(e, _)| is_of_agent(e)).count() > 1;
         let mut known: HashSet<&str> = HashSet::new();
-        for (e, n) in attached.zip(counts) {
-            let probe = self.probe(&e.name);
-            if known.insert(&e.name) {
-                // Whatever has arrived somewhere is among those that the programs have seen.
-                probe["seen"] = json!(0);
+        for (e, n) in counted {
+            let (mut unwritten, rejected) = (0, n.parts.iter().sum::<u64>());
+            let mut parts: Vec<(String, u64)> =
+                e.filter().map(|text| (text.into_owned(), rejected)).into_iter().collect();
+            match &e.what {
+                What::Probe(probe) => {
+                    let is_first = known.insert(&probe.name);
+                    self.add_probe(probe, n, is_first);
+                    unwritten = kept.map_or(0, |k| unwritten_of(probe, n, k));
+                    let own = probe.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+                    parts = own.map(|(part, n)| (part.text.clone(), *n)).collect();
+                }
+                // These are not shown one by one.
+                What::Heap(heap) if n.seen > 0 && plan.has_consumer() => {
+                    self.events += n.recorded;
+                    let probe = self.probe(heap.probe.name());
+                    (probe["seen"], probe["recorded"]) = (json!(n.seen), json!(n.recorded));
+                }
+                _ => {}
             }
-            add(
-                probe,
-                &[("seen", n.seen_by_name(e)), ("dropped", n.dropped), ("filtered", n.filtered), ("missed", n.missed)],
-            );
-            self.missed += n.missed;
-            let of_class = |k: &Totals, id: u16| k.unwritten.get(usize::from(id)).copied().unwrap_or(0);
-            let unwritten = kept.map_or(0, |k| match n.streams {
-                Some(nth) => k.of_enabling(nth).unwritten,
-                None => e.classes().iter().map(|s| of_class(k, s.id)).sum(),
-            });
-            let parts = e.filter.iter().flat_map(|f| f.parts()).zip(&n.parts);
+            let is_unknown = is_of_agent(e) && (several || e.heap().is_some());
             self.enablings.push(json!({
-                "probe": e.name,
+                "probe": e.name(),
                 "seen": n.seen,
                 "recorded": n.recorded.saturating_sub(unwritten),
-                "dropped": n.dropped + unwritten,
+                "dropped": if is_unknown { Value::Null } else { json!(n.dropped + unwritten) },
                 "filtered": n.filtered,
                 "missed": n.missed,
                 "entered": n.entered,
-                "enabled": !n.disabled,
-                "filter": parts.map(|(p, n)| json!({ "part": p.text, "rejected": n })).collect::<Vec<_>>(),
+                "enabled": !e.removed,
+                "filter": parts.iter().map(|(text, n)| json!({ "part": text, "rejected": n })).collect::<Vec<_>>(),
             }));
         }
     }
 
-    /// Adds what was counted of enablings of functions, and of probes of the heap. Of several, nobody knows which a lost record was of; nor,
-    /// of the heap, whether it was of one that is enabled.
-    pub fn add_of_agent(&mut self, functions: &[(FunctionEnabling, Counts)], heap: &[(HeapEnabling, Counts)]) {
-        let known = functions.len() == 1 && heap.is_empty();
-        let functions = functions.iter().map(|(e, n)| (e.probe(), &e.filter, n));
-        let heap = heap.iter().map(|(e, n)| (e.probe.name().to_string(), &e.text, n));
-        for (probe, filter, n) in functions.chain(heap) {
-            let filter = filter.as_ref().map(|text| json!({ "part": text, "rejected": n.parts.iter().sum::<u64>() }));
-            self.enablings.push(json!({
-                "probe": probe,
-                "seen": n.seen,
-                "recorded": n.recorded,
-                "dropped": if known { json!(n.dropped) } else { Value::Null },
-                "filtered": n.filtered,
-                "missed": 0,
-                "entered": null,
-                "enabled": !n.disabled,
-                "filter": filter.into_iter().collect::<Vec<_>>(),
-            }));
+    /// Adds what a program has counted to the probe's counters.
+    fn add_probe(&mut self, e: &ProbeEnabling, n: &Counts, is_first: bool) {
+        let probe = self.probe(&e.name);
+        if is_first {
+            // Whatever has arrived somewhere is among those that the programs have seen.
+            probe["seen"] = json!(0);
         }
-    }
-
-    /// Adds events of the heap that were not shown one by one.
-    pub fn add_consumed(&mut self, heap: &[(HeapEnabling, Counts)]) {
-        for (e, n) in heap.iter().filter(|(_, n)| n.seen > 0) {
-            self.events += n.recorded;
-            let probe = self.probe(e.probe.name());
-            (probe["seen"], probe["recorded"]) = (json!(n.seen), json!(n.recorded));
-        }
+        add(
+            probe,
+            &[("seen", n.seen_by_name(e)), ("dropped", n.dropped), ("filtered", n.filtered), ("missed", n.missed)],
+        );
+        self.missed += n.missed;
     }
 
     /// Adds what was counted of stacks; views had no room for `not_held` of them.
@@ -363,6 +330,15 @@ impl Stats {
             all["profile"] = profile.clone();
         }
         all.to_string()
+    }
+}
+
+/// Events of an enabling that could not be written.
+fn unwritten_of(e: &ProbeEnabling, n: &Counts, kept: &Totals) -> u64 {
+    let of_class = |id: u16| kept.unwritten.get(usize::from(id)).copied().unwrap_or(0);
+    match n.streams {
+        Some(nth) => kept.of_enabling(nth).unwritten,
+        None => e.classes().iter().map(|s| of_class(s.id)).sum(),
     }
 }
 

@@ -6,6 +6,7 @@ use engine::capture::Limits;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
 use engine::request::call_enabling::CallCaptures;
+use engine::request::enabling;
 use engine::rights;
 use engine::target::Target;
 use engine::target::command::{self, Variable};
@@ -48,18 +49,14 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
     };
     let plan = Plan {
         target,
-        probes: Vec::new(),
+        enablings: enabling::of_calls(&selection.calls),
         functions: None,
-        call_filters: Vec::new(),
-        call_enablings: Vec::new(),
-        former_calls: Vec::new(),
         refiltered: false,
         call_captures: Vec::new(),
         unwind,
         copied_stack,
         measure: false,
         no_duration: false,
-        calls: selection.calls.clone(),
         follow: !ask.target.no_follow,
         limits: Limits {
             string: ask.format.string(),
@@ -111,45 +108,47 @@ fn stays_with_ptrace(ask: &Ask, plan: &Plan) -> bool {
     let asked = ask.tracing.backend.as_ref().is_some_and(|b| b == "ptrace");
     let blocks = ask.tracing.on_full.as_ref().is_some_and(|w| w == "block");
     let only_ustack = plan.call_captures.iter().all(CallCaptures::is_user_stack);
-    plan.probes.is_empty() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
+    plan.probes().next().is_none() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 
 /// Takes samples by copied stacks, where that is asked for, or where it is all that the user may do.
 fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
+    let first = plan.probes().next().map(|e| format!("-e {}", e.name));
     let kernel = rights::kernel_backend_is_usable();
     let free = plan.unwind == Unwind::Auto && ask.tracing.backend.as_ref().is_none_or(|b| b == "auto");
-    let falls_back = free && kernel.is_err() && !plan.probes.is_empty();
+    let falls_back = free && kernel.is_err() && first.is_some();
     if !asked && !falls_back {
         return Ok(false);
     }
     let option = if plan.unwind == Unwind::Copy { "--unwind copy" } else { "--backend perf" };
-    let other = plan.probes.iter().find(|e| !perf::can_carry(e));
-    if let Some(e) = other.or_else(|| plan.probes.iter().find(|e| e.point.is_none())) {
+    let other = plan.probes().find(|e| !perf::can_carry(e));
+    if let Some(e) = other.or_else(|| plan.probes().find(|e| e.point.is_none())) {
         let why = format!("-e {}: only the kernel backend has this probe, or what it captures", e.name);
         return if asked { Err(Error::failed(option, why, format!("leave out {option}"))) } else { Ok(false) };
     }
-    if !plan.calls.is_empty() || !plan.call_captures.is_empty() || plan.probes.is_empty() {
+    if !plan.calls().is_empty() || !plan.call_captures.is_empty() || first.is_none() {
         let what = "samples and system calls are recorded together by the kernel backend only";
         let todo =
             kernel.err().map_or_else(|| format!("leave out {option}"), |why| format!("{why}; or record them apart"));
-        let (name, what) = match plan.probes.first() {
-            Some(e) => (format!("-e {}", e.name), what),
-            None => (option.to_string(), "it copies the stacks of samples, and there are none"),
-        };
-        return Err(Error::failed(
-            name,
-            what,
-            if plan.probes.is_empty() { "add -e profile:hz:99".into() } else { todo },
-        ));
+        return Err(match first {
+            Some(first) => Error::failed(first, what, todo),
+            None => {
+                let what = "it copies the stacks of samples, and there are none";
+                Error::failed(option, what, "add -e profile:hz:99")
+            }
+        });
     }
     if matches!(plan.target, Target::All { .. }) {
         let why = "stacks are copied of the threads of a command or a process only";
         return Err(Error::failed(format!("-a {option}"), why, "use -p PID, or the kernel backend"));
     }
     if let Err(why) = rights::copied_stacks() {
-        let first = plan.probes.first().map_or_else(String::new, |e| format!("-e {}", e.name));
-        return Err(Error::failed(first, "samples can be taken neither by bpf(2) nor by perf_event_open(2)", why));
+        return Err(Error::failed(
+            first.unwrap_or_default(),
+            "samples can be taken neither by bpf(2) nor by perf_event_open(2)",
+            why,
+        ));
     }
     *why = match kernel {
         _ if asked => "as requested".into(),
@@ -173,7 +172,7 @@ pub fn only_in_kernel(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<()
     if copy_stacks(ask, plan, why)? {
         return Ok(());
     }
-    let what = match (plan.probes.first(), plan.call_captures.first()) {
+    let what = match (plan.probes().next(), plan.call_captures.first()) {
         _ if plan.backend == Backend::Kernel => return Ok(()),
         (Some(first), _) => (first.name.clone(), "only the kernel backend has this probe"),
         (None, Some(_)) if plan.backend == Backend::Ptrace && stays_with_ptrace(ask, plan) => return Ok(()),

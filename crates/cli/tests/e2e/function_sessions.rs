@@ -141,6 +141,13 @@ fn calls_and_functions_of_a_session_stop_and_start_together() {
         let room = Room::new(user);
         let events = ["-e", "write /args.fd == 1/", "-e", "function:work", "-e", "function:other"];
         let mut p = session(&room, "both", &events, &[&program]);
+        // What the agent refuses, the other backend does not do either.
+        if user == User::Me {
+            let all = ["set", "both", "-e", "+tracepoint:sched:sched_process_fork", "-e", "+function:nothing"];
+            room.refuses(&all, 125, "no function of this name");
+            let enablings = room.status("both")["enablings"].as_array().map(Vec::len);
+            assert_eq!(enablings, Some(2), "of the functions that it has begun with");
+        }
         // The program says "done" before its call has ended.
         let reach = |n: u64| lab::until("all events", || room.status("both")["events"].as_u64() >= Some(n));
         p.make("other", 2);

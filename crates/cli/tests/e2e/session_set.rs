@@ -58,6 +58,8 @@ fn probes_join_and_leave_a_running_session() {
     ] {
         room.refuses(&["set", "add", "-e", &set], code, why);
     }
+    let again = "+syscall:getuid:entry";
+    room.refuses(&["set", "add", "-e", again, "-e", again], 125, "enabled already");
     assert_eq!(p.end().code(), 0);
     assert_eq!(room.counts("add.trace", [FORK, "syscall:getuid:entry"]), [9, 2]);
 }

@@ -68,7 +68,13 @@ impl Session {
         let Moment { tsc, monotonic } = moments.now();
         let high = (tsc >> 32) + 1;
         let start = monotonic + ((high << 32) - tsc);
-        Session { heap: Heap::new(wanted, None, true), moments, high: high as u32, start, log }
+        Session {
+            heap: Heap::new(wanted, (0..).zip(HeapEnabling::all()).collect(), None, true),
+            moments,
+            high: high as u32,
+            start,
+            log,
+        }
     }
 
     /// A process that numbers itself so.
@@ -303,8 +309,8 @@ impl Deliver for Events {
 fn a_stack_is_an_event_once_and_before_all_that_have_it() {
     let mut s = Session::new();
     let probes =
-        [Probe::Malloc, Probe::Free].map(|probe| HeapEnabling { probe, stack: true, filter: None, text: None }).into();
-    s.heap = Heap::new(Wanted::events(probes, false), None, true);
+        [Probe::Malloc, Probe::Free].map(|probe| HeapEnabling { probe, stack: true, filter: None, text: None });
+    s.heap = Heap::new(Wanted::events(&probes, false), (0..).zip(probes).collect(), None, true);
     let (mut a, mut b) = (s.begin(7), s.begin(8));
     let stack = |time| record(time, Op::Stack, 2, &[11, 0x40, 0x50 | events::names::GUESSED]);
     let what = [record(20, Op::Mmap, 4096, &[1, 11]), record(30, Op::Free, 16, &[]), record(31, Op::Fork, 1, &[])];

@@ -2,6 +2,7 @@
 
 use crate::pipeline::filter::{EventFilter, RecorderFilter};
 use crate::plan::Plan;
+use crate::request::call_enabling::call_filters;
 use crate::request::select::for_descriptors;
 use events::functions::{self, Kind};
 use events::generated as g;
@@ -15,7 +16,8 @@ impl Plan {
         let filter = Arc::clone(self.filter.as_ref()?);
         // No backend filters functions.
         let is_function = |s: &Schema| matches!(functions::kind(s), Some(Kind::Entry | Kind::Exit));
-        let looks = |s: &Schema| is_function(s) || self.calls.contains(s) && !self.filters_in_kernel(s);
+        let calls = self.calls();
+        let looks = |s: &Schema| is_function(s) || calls.contains(s) && !self.filters_in_kernel(s);
         Some(EventFilter::new(filter, looks))
     }
 
@@ -23,16 +25,17 @@ impl Plan {
     /// not: the reader of the trace applies the filter again.
     pub fn recorder_filter(&self) -> Option<RecorderFilter> {
         let filter = Arc::clone(self.filter.as_ref()?);
+        let calls = self.calls();
         let looks =
-            |s: &Schema| self.calls.contains(s) && !self.filters_in_kernel(s) && !(self.fd_names && for_descriptors(s));
+            |s: &Schema| calls.contains(s) && !self.filters_in_kernel(s) && !(self.fd_names && for_descriptors(s));
         Some(RecorderFilter::new(filter, looks))
     }
 
     /// The filters that the programs of the kernel backend carry out, as [`bpf::syscalls::Session::filters`] wants them. A call that is seen
-    /// and not filtered there has one that is always true.
+    /// and not filtered there has one that is always true. Of a filter of the whole session and those of calls there is only one kind.
     pub fn program_filters(&self) -> Vec<(u32, Filter)> {
-        let Some(filter) = &self.filter else { return Vec::new() };
         let seen = self.seen_calls();
+        let Some(filter) = &self.filter else { return call_filters(self.call_enablings(), &seen) };
         let Ok(always) = lang::filter::parse("true", &[]) else { return Vec::new() };
         let mut filters = Vec::new();
         let mut some = false;

@@ -7,7 +7,7 @@ use crate::control::{Order, Preparer, State};
 use crate::error::{Error, Result};
 use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::plan::Plan;
-use crate::request::call_enabling::CallEnabling;
+use crate::request::enabling::Enabling;
 use crate::request::expression::Filtered;
 use crate::request::select::Calls;
 use crate::stats::totals::Totals;
@@ -71,17 +71,17 @@ impl<'b> Source<'b> {
     /// # Errors
     /// It cannot be carried out; the session has ended, or is too busy to answer.
     pub fn control(&mut self, order: Order) -> Result<State> {
-        if let (Some(recorder), Order::Enable(addition)) = (&mut self.recorder, &order) {
+        if let Order::Enable(enabled) = &order {
             // Before the first of their events.
-            recorder.add_classes(addition.enabling.classes());
-        }
-        if let (Some(calls), Order::Filter(enablings, evaluated)) = (&mut self.calls, &order) {
-            let state = self.backend.control(Order::Status)?;
-            calls.set(enablings.clone(), evaluated.clone(), &state.losses, &state.filtered);
+            self.recorder.iter_mut().for_each(|r| enabled.new_probes().for_each(|(_, e)| r.add_classes(e.classes())));
+            if let (Some(calls), Some((_, evaluated))) = (&mut self.calls, &enabled.calls) {
+                let state = self.backend.control(Order::Status)?;
+                calls.set(&enabled.all, evaluated.clone(), &state.losses, &state.filtered);
+            }
         }
         let mut state = self.backend.control(order)?;
         if let Some(calls) = &self.calls {
-            state.calls = calls.counts(&state.losses, &state.filtered);
+            state.enablings.extend(calls.counts(&state.losses, &state.filtered));
             state.filtered.add(calls.filtered());
         }
         if let Some(recorder) = &self.recorder {
@@ -91,9 +91,9 @@ impl<'b> Source<'b> {
     }
 
     /// Each enabling of a call has its own filter, from the start.
-    pub fn set_call_enablings(&mut self, all: &[CallEnabling], evaluated: &Calls) {
+    pub fn set_call_enablings(&mut self, all: &[Enabling], evaluated: &Calls) {
         self.calls.iter_mut().for_each(|calls| {
-            calls.set(all.to_vec(), evaluated.clone(), &Losses::default(), &Filtered::default());
+            calls.set(all, evaluated.clone(), &Losses::default(), &Filtered::default());
         });
     }
 
@@ -146,7 +146,7 @@ impl<'b> Source<'b> {
     pub fn report(&mut self) -> Report {
         let mut report = self.backend.report();
         if let Some(calls) = &self.calls {
-            report.calls = calls.counts(&report.losses, &report.filtered);
+            report.enablings.extend(calls.counts(&report.losses, &report.filtered));
             report.filtered.add(calls.filtered());
         }
         // A source behind a thread has said so already.

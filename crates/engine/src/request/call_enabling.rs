@@ -15,8 +15,6 @@ use std::sync::Arc;
 /// Calls that were enabled together, and their filter.
 #[derive(Clone, Debug)]
 pub struct CallEnabling {
-    /// Its number in the session: numbers are not used again.
-    pub id: u32,
     /// As it was written.
     pub names: String,
     /// Its filter, as it was written.
@@ -28,14 +26,6 @@ pub struct CallEnabling {
 }
 
 impl CallEnabling {
-    /// Its name and its filter.
-    pub fn label(&self) -> String {
-        match &self.filter {
-            None => self.names.clone(),
-            Some(filter) => format!("{} /{filter}/", self.names),
-        }
-    }
-
     fn needs(&self, asks: impl Fn(&lang::Needs) -> bool) -> bool {
         self.typed.values().any(|f| asks(f.needs()))
     }
@@ -58,13 +48,13 @@ impl CallEnabling {
 
 /// The calls among `all` whose filters are evaluated here: those with several enablings one of which has a filter; with `every`, all that
 /// have one.
-pub fn evaluated(all: &[CallEnabling], every: bool) -> Calls {
-    let mut calls = Calls::none();
+pub fn evaluated<'e>(all: impl Iterator<Item = &'e CallEnabling>, every: bool) -> Calls {
+    let (mut calls, all) = (Calls::none(), all.collect::<Vec<_>>());
     if all.iter().all(|e| e.filter.is_none()) {
         return calls;
     }
     for call in events::registry::syscalls().filter(|s| s.name != "raw") {
-        let of: Vec<&CallEnabling> = all.iter().filter(|e| e.calls.contains(call)).collect();
+        let of: Vec<_> = all.iter().filter(|e| e.calls.contains(call)).collect();
         if of.iter().any(|e| e.filter.is_some()) && (every || of.len() > 1) {
             calls.insert(call);
         }
@@ -135,11 +125,11 @@ pub fn signal_captures(more: Captures) -> Result<Option<CallCaptures>> {
     Ok(Some(CallCaptures { schema, frames: Captures { ustack: more.ustack, ..Captures::default() } }))
 }
 
-/// The enablings of calls that requests ask for, numbered from `first`.
+/// The enablings of calls that requests ask for.
 ///
 /// # Errors
 /// A filter that suits none of its calls; a call that is enabled twice with the same filter, which would count it twice.
-pub fn call_enablings(requests: &[Request], first: u32) -> Result<Vec<CallEnabling>> {
+pub fn call_enablings(requests: &[Request]) -> Result<Vec<CallEnabling>> {
     let mut all: Vec<CallEnabling> = Vec::new();
     for request in requests {
         let names: Vec<&str> = request.names.iter().filter(|n| !is_probe(n)).map(String::as_str).collect();
@@ -165,24 +155,36 @@ pub fn call_enablings(requests: &[Request], first: u32) -> Result<Vec<CallEnabli
                 ));
             }
         }
-        let (id, filter) = (first + all.len() as u32, request.filter.clone());
-        all.push(CallEnabling { id, names, filter, calls, typed: Arc::new(typed) });
+        all.push(CallEnabling { names, filter: request.filter.clone(), calls, typed: Arc::new(typed) });
     }
     Ok(all)
 }
 
+/// Has each of the `wanted` calls enabled, and no other: what no enabling has gets one without a filter.
+pub fn of_wanted(mut all: Vec<CallEnabling>, wanted: &Calls) -> Vec<CallEnabling> {
+    let mut others = wanted.clone();
+    for e in &mut all {
+        e.calls.retain(wanted);
+        others.remove(&e.calls);
+    }
+    all.retain(|e| !e.calls.is_empty());
+    if !others.is_empty() {
+        let names = if others.is_all() { "all".into() } else { others.names().join(",") };
+        all.push(CallEnabling { names, filter: None, calls: others, typed: Arc::default() });
+    }
+    all
+}
+
 /// The filters of calls, by number, as the programs want them: what one of the call's enablings wants passes. Of the calls that are
 /// `seen`, those that an enabling without a filter has, or none, have one that is always true. Empty where nothing is filtered.
-///
-/// # Errors
-/// Never, unless `true` is no filter.
-pub fn call_filters(enablings: &[CallEnabling], seen: &Calls) -> Result<Vec<(u32, Filter)>> {
+pub fn call_filters<'e>(all: impl Iterator<Item = &'e CallEnabling>, seen: &Calls) -> Vec<(u32, Filter)> {
+    let enablings: Vec<_> = all.collect();
     if enablings.iter().all(|e| e.filter.is_none()) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let always = lang::filter::parse("true", &[]).map_err(|d| mistake("", "true", &d))?;
+    let Ok(always) = lang::filter::parse("true", &[]) else { return Vec::new() };
     let wanted = |s: &Schema| -> Option<Filter> {
-        let of: Vec<&CallEnabling> = enablings.iter().filter(|e| e.calls.contains(s)).collect();
+        let of: Vec<_> = enablings.iter().filter(|e| e.calls.contains(s)).collect();
         match of[..] {
             [only] => only.typed.get(&s.id).cloned(),
             _ => {
@@ -199,5 +201,5 @@ pub fn call_filters(enablings: &[CallEnabling], seen: &Calls) -> Result<Vec<(u32
         };
         filters.extend(wanted(s).or_else(|| always.check(s).ok()).map(|f| (nr, f)));
     }
-    Ok(filters)
+    filters
 }

@@ -30,8 +30,8 @@ pub struct Functions {
     pub programs: Vec<String>,
     /// Arguments and results too: so many bytes of a string.
     pub values: Option<u16>,
-    /// What is recorded of them; empty: all.
-    pub enablings: Vec<FunctionEnabling>,
+    /// Patterns of the enablings that the session begins with.
+    pub enabled: Vec<String>,
     /// None at all: the agent is there for something else.
     pub none: bool,
     /// Allocations too.
@@ -41,8 +41,6 @@ pub struct Functions {
 /// Functions that are recorded, as one `-e` enables them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionEnabling {
-    /// Its number among those that the session has had.
-    pub id: u32,
     /// A pattern of names.
     pub pattern: String,
     /// Only records that pass this.
@@ -52,15 +50,14 @@ pub struct FunctionEnabling {
 }
 
 impl FunctionEnabling {
+    /// All functions.
+    pub fn all() -> FunctionEnabling {
+        FunctionEnabling { pattern: "*".into(), ..FunctionEnabling::default() }
+    }
+
     /// The name of its probe.
     pub fn probe(&self) -> String {
         format!("{}{}", Functions::PROVIDER, self.pattern)
-    }
-
-    /// The name of its probe, and its filter.
-    pub fn label(&self) -> String {
-        let filter = self.filter.as_ref().map(|f| format!(" /{f}/"));
-        self.probe() + &filter.unwrap_or_default()
     }
 
     /// Whether it has the function with these names: those of the linker, and the demangled ones.
@@ -83,7 +80,8 @@ impl Functions {
     /// What was asked for by name, as it was asked, and the patterns.
     pub fn asked(&self) -> Vec<(String, String)> {
         let shown = self.wanted.iter().chain(&self.shown).map(|p| (format!("-F {p}"), p.clone()));
-        self.enablings.iter().map(|e| (e.probe(), e.pattern.clone())).chain(shown).collect()
+        let enabled = self.enabled.iter().map(|p| (format!("{}{p}", Functions::PROVIDER), p.clone()));
+        enabled.chain(shown).collect()
     }
 
     /// Whether names matter.
@@ -100,14 +98,13 @@ impl Functions {
         }
     }
 
-    /// The classes of their events that filters can be about.
+    /// The classes of their events that filters can be about, without those of the heap.
     pub fn classes(&self) -> Vec<&'static Schema> {
         let mut all = Vec::new();
         if !self.none {
             all.extend([events::functions::entry(), events::functions::exit()]);
             all.extend(self.values.map(|_| events::functions::with_values()).into_iter().flatten());
         }
-        all.extend(self.heap.iter().flat_map(heap_enabling::Wanted::asked));
         all
     }
 
@@ -117,7 +114,7 @@ impl Functions {
     }
 
     fn patterns(&self) -> impl Iterator<Item = &String> {
-        self.wanted.iter().chain(self.enablings.iter().map(|e| &e.pattern))
+        self.wanted.iter().chain(&self.enabled)
     }
 
     /// Whether functions of the program at this path are wanted.
@@ -137,11 +134,11 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     glob(pattern.as_bytes(), name.as_bytes())
 }
 
-/// What the requests enable of functions: an enabling for each pattern, numbered from `first`.
+/// What the requests enable of functions: an enabling for each pattern.
 ///
 /// # Errors
 /// A filter is wrong, or they capture what records of functions do not have.
-pub fn function_enablings(requests: &[Request], first: u32) -> Result<Vec<FunctionEnabling>> {
+pub fn function_enablings(requests: &[Request]) -> Result<Vec<FunctionEnabling>> {
     let mut all: Vec<FunctionEnabling> = Vec::new();
     for request in requests {
         let of_functions = |n: &&String| n.starts_with(Functions::PROVIDER);
@@ -159,12 +156,7 @@ pub fn function_enablings(requests: &[Request], first: u32) -> Result<Vec<Functi
             if all.iter().any(|e| e.pattern == pattern && e.filter == request.filter) {
                 continue;
             }
-            all.push(FunctionEnabling {
-                id: first + all.len() as u32,
-                pattern,
-                filter: request.filter.clone(),
-                ..Default::default()
-            });
+            all.push(FunctionEnabling { pattern, filter: request.filter.clone(), ..Default::default() });
         }
     }
     Ok(all)
@@ -182,8 +174,7 @@ mod tests {
         assert!(wants(&some, &["main"]) && wants(&some, &["_ZNSt", "std::vec"]) && wants(&some, &["__main", "main"]));
         assert!(!wants(&some, &["other"]) && !wants(&some, &["_ZNSt", "std::vec::grow"]));
         assert!(wants(&Functions::default(), &["x"]));
-        let enabled = FunctionEnabling { pattern: "main".into(), ..FunctionEnabling::default() };
-        let enabled = Functions { enablings: vec![enabled], ..Functions::default() };
+        let enabled = Functions { enabled: list(&["main"]), ..Functions::default() };
         assert!(wants(&enabled, &["main"]) && !wants(&enabled, &["other"]) && enabled.is_by_name());
         let cc1 = Functions { programs: list(&["cc1*"]), ..Functions::default() };
         assert!(cc1.wants_program("/usr/lib/gcc/cc1plus") && !cc1.wants_program("/usr/bin/gcc"));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct HeapEnabling {
     /// Which of [`classes::ALL`].
     pub probe: classes::Probe,
-    /// With the stack of the allocation.
+    /// With the stack of the allocation: it, or another one of this probe, wants that.
     pub stack: bool,
     /// Only events that pass this.
     pub filter: Option<Arc<Expression>>,
@@ -24,26 +24,9 @@ pub struct HeapEnabling {
     pub text: Option<String>,
 }
 
-impl PartialEq for HeapEnabling {
-    fn eq(&self, other: &HeapEnabling) -> bool {
-        (self.probe, self.stack, &self.text) == (other.probe, other.stack, &other.text)
-    }
-}
-impl Eq for HeapEnabling {}
-
-impl HeapEnabling {
-    /// Its probe and its filter.
-    pub fn label(&self) -> String {
-        let filter = self.text.as_ref().map(|text| format!(" /{}/", text.replace(['\n', '\r'], " ")));
-        self.probe.name().to_string() + &filter.unwrap_or_default()
-    }
-}
-
 /// What is recorded of allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Events that are delivered; none where there is a consumer.
-    pub probes: Vec<HeapEnabling>,
     /// Forks too, so that a reader of the events knows what a child begins with.
     pub forks: bool,
     /// Stacks are walked.
@@ -58,35 +41,32 @@ pub struct Wanted {
 
 impl Wanted {
     /// Events of these probes. `whole`: there is a filter of all events, beside those that probes have themselves.
-    pub fn events(probes: Vec<HeapEnabling>, whole: bool) -> Wanted {
+    pub fn events(probes: &[HeapEnabling], whole: bool) -> Wanted {
         use classes::Probe::{Free, Malloc, Mmap, Munmap};
         let has = |probe| probes.iter().any(|e| e.probe == probe && e.filter.is_none()) && !whole;
         // Without all allocations and frees, nobody asks what a child has from its parent.
         let forks = has(Malloc) && has(Free) || has(Mmap) && has(Munmap);
         let stacks = probes.iter().any(|e| e.stack);
-        Wanted { probes, forks, stacks, ..Wanted::default() }
+        Wanted { forks, stacks, ..Wanted::default() }
     }
 
-    /// The class of a probe's events.
-    pub fn class(&self, probe: classes::Probe) -> Option<&'static Schema> {
-        probe.class(self.has_stack(probe))
-    }
-
-    /// Whether events of a probe have a stack: all of them, if one of its enablings wants it.
-    pub fn has_stack(&self, probe: classes::Probe) -> bool {
-        self.probes.iter().any(|e| e.probe == probe && e.stack)
-    }
-
-    /// The classes of the probes that are asked for.
-    pub fn asked(&self) -> impl Iterator<Item = &'static Schema> {
-        let asked = classes::ALL.iter().map(|p| p.0).filter(|p| self.probes.iter().any(|e| e.probe == *p));
-        asked.filter_map(|p| self.class(p))
-    }
-
-    /// The classes of all events that come.
+    /// The classes of events that come beside those of the probes.
     pub fn classes(&self) -> impl Iterator<Item = &'static Schema> {
         let forks = [classes::Probe::Fork, classes::Probe::Child];
-        self.asked().chain(forks.into_iter().filter(|_| self.forks).filter_map(|p| p.class(false)))
+        forks.into_iter().filter(|_| self.forks).filter_map(|p| p.class(false))
+    }
+}
+
+impl HeapEnabling {
+    /// Of every probe, with stacks.
+    pub fn all() -> Vec<HeapEnabling> {
+        let of = |(probe, ..): &(classes::Probe, _, _)| HeapEnabling {
+            probe: *probe,
+            stack: true,
+            filter: None,
+            text: None,
+        };
+        classes::ALL.iter().map(of).collect()
     }
 }
 
@@ -118,6 +98,9 @@ pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<HeapEn
             }
         }
     }
+    // All events of a probe are of one class.
+    let with_stacks: Vec<_> = all.iter().filter(|e| e.stack).map(|e| e.probe).collect();
+    all.iter_mut().for_each(|e| e.stack = with_stacks.contains(&e.probe));
     Ok(all)
 }
 
@@ -138,13 +121,15 @@ fn heap_filter(name: &str, probe: heap::classes::Probe, text: &str) -> Result<Ar
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::parse::label;
 
     #[test]
     fn probes_of_the_heap_are_taken_from_requests() {
         let enabled = |texts: &[&str]| {
             let requests: Vec<Request> = texts.iter().map(|text| Request::parse(text).unwrap()).collect();
             let all = heap_enablings(&requests, Captures::default()).map_err(|e| e.to_string())?;
-            Ok(all.iter().map(|e| (e.label(), e.stack)).collect::<Vec<_>>())
+            let label = |e: &HeapEnabling| label(e.probe.name(), e.text.as_deref());
+            Ok(all.iter().map(|e| (label(e), e.stack)).collect::<Vec<_>>())
         };
         let some =
             enabled(&["heap:malloc,read /args.size > 9/ ustack", "heap:mun*", "heap:munmap ustack", "tracepoint:*:x"]);

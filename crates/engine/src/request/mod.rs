@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! -e ─► parse ─┬► select: a set of calls ─► call_enabling ─┐
-//!              ├► provider: probes ─► probe_enabling ──────┼─► plan
+//!              ├► provider: probes ─► probe_enabling ──────┼─► enabling: one list ─► plan
 //!              ├► functions ───────────────────────────────┤
 //!              └► heap_enabling ───────────────────────────┘
 //! ```
 
 pub mod call_enabling;
+pub mod enabling;
 pub mod expression;
 pub mod functions;
 pub mod heap_enabling;

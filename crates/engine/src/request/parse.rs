@@ -90,6 +90,11 @@ pub fn names(text: &str) -> Vec<String> {
     quoting::split(text).into_iter().map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
 }
 
+/// A name and a filter, in one line.
+pub fn label(name: &str, filter: Option<&str>) -> String {
+    filter.map_or_else(|| name.into(), |filter| format!("{name} /{}/", filter.replace(['\n', '\r'], " ")))
+}
+
 /// Whether a name of an `-e` is a probe other than a call: it begins with a provider's name.
 pub fn is_probe(name: &str) -> bool {
     let provider = name.split(':').next().unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::capture::captures::Captures;
 use crate::error::{Error, Result};
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
 use crate::request::expression::Expression;
-use crate::request::parse::{Request, class, is_probe, mistake};
+use crate::request::parse::{Request, class, is_probe, label, mistake};
 use crate::rights::{self, Sight};
 use crate::target::Target;
 use events::Schema;
@@ -101,15 +101,15 @@ impl ProbeEnabling {
         if self.members.is_empty() { std::slice::from_ref(&self.schema) } else { &self.members }
     }
 
+    /// Its filter, as text.
+    pub fn filter_text(&self) -> Option<String> {
+        let parts = |f: &Filter| f.parts().iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" && ");
+        self.filter.as_ref().map(parts)
+    }
+
     /// Its name and its filter.
     pub fn label(&self) -> String {
-        match &self.filter {
-            None => self.name.clone(),
-            Some(filter) => {
-                let parts: Vec<&str> = filter.parts().iter().map(|p| p.text.as_str()).collect();
-                format!("{} /{}/", self.name, parts.join(" && ").replace(['\n', '\r'], " "))
-            }
-        }
+        label(&self.name, self.filter_text().as_deref())
     }
 }
 

@@ -43,6 +43,15 @@ impl Calls {
         self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= !b);
         self.unknown &= !other.unknown;
     }
+    /// Those that a table knows.
+    pub fn known(&self) -> Calls {
+        Calls { bits: self.bits.clone(), unknown: false }
+    }
+    /// Takes all out that are not in `other`.
+    pub fn retain(&mut self, other: &Calls) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(a, b)| *a &= b);
+        self.unknown &= other.unknown;
+    }
     /// Whether `s` belongs to it; the class of unknown and 32-bit calls (`raw`) only when unknown calls do, and no other probe.
     pub fn contains(&self, s: &Schema) -> bool {
         if s.name == "raw" { self.unknown } else { self.bits.get(usize::from(s.base)).copied().unwrap_or(false) }

@@ -1,6 +1,7 @@
 //! What a plan does and what it loses, in words: `--explain`.
 
 use engine::plan::{Backend, OnFull, Plan, Unwind};
+use engine::request::enabling::Enabling;
 use engine::request::functions::Functions;
 use engine::request::select::Calls;
 use engine::target::Target;
@@ -31,7 +32,7 @@ const WITHOUT_ENTRY: &[(&str, &str)] = &[
 pub fn lines(plan: &Plan, why: &str) -> Vec<String> {
     let mut out = vec![format!("backend: {} ({why})", plan.backend_name())];
     let seen = plan.seen_calls();
-    out.push(format!("calls: {} wanted, {} seen by the tracer", plan.calls.len(), seen.len()));
+    out.push(format!("calls: {} wanted, {} seen by the tracer", plan.calls().len(), seen.len()));
     if let Some(filter) = &plan.filter {
         let place = if plan.backend == Backend::Kernel {
             "in the kernel's programs"
@@ -84,10 +85,9 @@ fn of_agent(plan: &Plan) -> &'static str {
 
 /// The probes of the heap that are enabled.
 fn heap_of(plan: &Plan, out: &mut Vec<String>) {
-    let Some(heap) = plan.functions.as_ref().and_then(|f| f.heap.as_ref()) else { return };
-    for e in &heap.probes {
+    for e in plan.enablings.iter().filter_map(Enabling::heap).filter(|_| !plan.has_consumer()) {
         out.push(format!("probe: {}: in front of the allocators of each program", e.probe.name()));
-        let fields = e.probe.fields(heap.has_stack(e.probe)).into_iter().map(|f| f.0).collect::<Vec<_>>();
+        let fields = e.probe.fields(e.stack).into_iter().map(|f| f.0).collect::<Vec<_>>();
         out.push(format!("  fields: {}", fields.join(", ")));
         if let Some(filter) = &e.filter {
             out.push(format!("  filter, by trapline: {}", filter.parts().join(" && ")));
@@ -97,7 +97,7 @@ fn heap_of(plan: &Plan, out: &mut Vec<String>) {
 
 /// Each probe other than a call: how it is attached, the fields of its events, its filter, what is lost.
 fn probes_of(plan: &Plan, out: &mut Vec<String>) {
-    for e in &plan.probes {
+    for e in plan.probes() {
         let Some(point) = &e.point else {
             out.push(format!("probe: {}: the session's own", e.name));
             continue;
@@ -120,9 +120,10 @@ fn probes_of(plan: &Plan, out: &mut Vec<String>) {
         out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
         out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
     }
-    if plan.backend == Backend::Kernel && plan.probes.iter().any(|e| e.point.is_some()) {
-        let (_, size) = ring_set::sizes(&plan.probes, plan.buffer);
-        let whose = if ring_set::are_shared(&plan.probes) { "shared by all" } else { "one for each" };
+    if plan.backend == Backend::Kernel && plan.probes().any(|e| e.point.is_some()) {
+        let probes: Vec<_> = plan.probes().cloned().collect();
+        let (_, size) = ring_set::sizes(&probes, plan.buffer);
+        let whose = if ring_set::are_shared(&probes) { "shared by all" } else { "one for each" };
         out.push(format!("probes: rings of {} KiB per CPU, {whose}", size >> 10));
     }
 }

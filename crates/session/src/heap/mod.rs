@@ -8,15 +8,15 @@ pub mod past;
 mod sink;
 
 use crate::ask::Ask;
-use crate::record::{self, Planned};
+use crate::record::{self, OfAgent, Planned};
 use crate::run::{Run, Status};
 use crate::target;
 use crate::view;
 use crate::view::screen::Clocks;
 use engine::heap::Shared;
-use engine::heap::classes::ALL;
 use engine::pipeline::selection::Selection;
 use engine::plan::OnFull;
+use engine::request::enabling::What;
 use engine::request::functions::Functions;
 use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::request::select::Calls;
@@ -39,14 +39,15 @@ pub fn run(ask: &Ask) -> Result<Status> {
         Some(_) if sample > 0 => {
             return Err(Error::usage("--sample", "a trace has all allocations", "leave -o out"));
         }
-        Some(_) => Wanted { packed: true, ..Wanted::events(all(), false) },
+        Some(_) => Wanted { packed: true, ..Wanted::events(&HeapEnabling::all(), false) },
         None => Wanted { stacks: true, sample, consumer: Some(Shared::new(&feed)), ..Wanted::default() },
     };
     let functions = Functions { none: true, heap: Some(heap), ..Functions::default() };
+    let of_agent = OfAgent { functions, enablings: HeapEnabling::all().into_iter().map(What::Heap).collect() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
     let server = if collects { Some(collector::begin(process(ask))?) } else { None };
-    let Planned { mut plan, why, selection } = record::plan_functions(ask, functions, selection)?;
+    let Planned { mut plan, why, selection } = record::plan_functions(ask, of_agent, selection)?;
     if ask.tracing.on_full.is_none() {
         plan.on_full = OnFull::Block;
     }
@@ -62,11 +63,6 @@ pub fn run(ask: &Ask) -> Result<Status> {
 /// The process that is attached to; 0: there is none, or there are several.
 fn process(ask: &Ask) -> i32 {
     if let [one] = &ask.target.attach[..] { one.parse().unwrap_or(0) } else { 0 }
-}
-
-/// All probes of the heap.
-fn all() -> Vec<HeapEnabling> {
-    ALL.iter().map(|(probe, ..)| HeapEnabling { probe: *probe, stack: true, filter: None, text: None }).collect()
 }
 
 /// How the heap is shown, as the options have it.

@@ -13,7 +13,7 @@
 mod loading;
 
 use collector::{self as agent, Agent, Offer};
-use engine::control::{Order, Preparer, State};
+use engine::control::{Enabled, Order, Preparer, State};
 use engine::error::{Error, Result};
 use engine::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use engine::plan::Plan;
@@ -169,7 +169,10 @@ impl Backend for Joined {
         let (first, second) = match order {
             Order::Stop => (Order::Stop, Order::Stop),
             Order::Start => (Order::Start, Order::Start),
-            Order::Functions(_) => (Order::Status, order),
+            Order::Enable(enabled) => {
+                let all = enabled.all.clone();
+                (Order::Enable(enabled), Order::Enable(Enabled { all, ..Enabled::default() }))
+            }
             // Refused by the agent.
             Order::Attach(_) | Order::Detach(_) => return self.agent.control(order),
             _ => (order, Order::Status),
@@ -185,7 +188,8 @@ impl Backend for Joined {
         state.streams.extend(second.streams);
         state.losses.add(&second.losses);
         state.filtered.add(&second.filtered);
-        (state.functions, state.heap, state.agents) = (second.functions, second.heap, second.agents);
+        state.enablings.extend(second.enablings);
+        state.agents = second.agents;
         Ok(state)
     }
 
@@ -228,7 +232,7 @@ impl Backend for Joined {
         let (mut report, second) = (self.first.report(), self.agent.report());
         report.losses.add(&second.losses);
         report.filtered.add(&second.filtered);
-        (report.functions, report.heap) = (second.functions, second.heap);
+        report.enablings.extend(second.enablings);
         report.lines.extend(second.lines);
         report.planned = second.planned;
         report.trouble.extend(second.trouble);

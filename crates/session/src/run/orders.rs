@@ -27,12 +27,6 @@ pub struct Named {
     pub strings: bool,
     /// Return probes are set that may break the program.
     pub force: bool,
-    /// The number of the next enabling of calls.
-    pub next_enabling: u32,
-    /// That of the next enabling of functions.
-    pub next_function: u32,
-    /// The numbers of the probes that were taken away, among those that are attached.
-    pub disabled: Vec<usize>,
     /// Where the trace goes.
     dir: Option<String>,
     flight: bool,
@@ -69,9 +63,6 @@ impl Named {
             captures: crate::captures::captures(&ask.capture)?,
             strings: crate::captures::has_strings(&ask.capture),
             force: ask.tracing.force,
-            next_enabling: plan.call_enablings.len() as u32,
-            next_function: plan.functions.as_ref().map_or(0, |f| f.enablings.len() as u32),
-            disabled: Vec::new(),
             dir: ask.keep.output.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
             flight: ask.keep.flight.is_some(),
             snapshots: Vec::new(),
@@ -174,7 +165,7 @@ impl Run {
         let state = self.pump.source.control(Order::Status)?;
         let Some(named) = &self.named else { return Err(ended()) };
         let mut v = self.counted(&state, named.began);
-        let calls = &self.plan.calls;
+        let calls = self.plan.calls();
         let some = if calls.is_all() {
             "all".into()
         } else if calls.len() > 8 {
@@ -219,9 +210,7 @@ impl Run {
             Some(kept) => Stats::kept(kept, &state.losses, &state.missed, began),
         };
         stats.add_filtered(&state.filtered, None);
-        stats.add_calls(&self.plan, &state.calls);
-        stats.add_enablings(&self.plan, state.enablings.iter().map(|(_, n)| n), state.kept.as_ref());
-        stats.add_of_agent(&state.functions, &state.heap);
+        stats.add_enablings(&self.plan, &state.enablings, state.kept.as_ref());
         serde_json::from_str(&stats.to_json(self.pump.source.name())).unwrap_or_default()
     }
 

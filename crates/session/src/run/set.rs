@@ -8,15 +8,13 @@
 
 use super::Run;
 use crate::durations;
-use engine::control::{Addition, Order};
+use engine::control::{Enabled, Order, unable};
 use engine::heap::classes::PROVIDER;
 use engine::plan::Backend;
-use engine::request::call_enabling;
-use engine::request::call_enabling::CallEnabling;
-use engine::request::functions;
-use engine::request::functions::{FunctionEnabling, Functions};
-use engine::request::parse;
-use engine::request::parse::Request;
+use engine::request::call_enabling::{self, CallEnabling};
+use engine::request::enabling::{self, Enabling, What};
+use engine::request::functions::{self, Functions};
+use engine::request::parse::{self, Request};
 use engine::request::probe_enabling::{self, ProbeEnabling};
 use engine::request::returns;
 use engine::request::select::Calls;
@@ -52,8 +50,7 @@ impl Run {
         if !pids.is_empty() && matches!(self.plan.target, Target::All { .. }) {
             return Err(Error::usage("-p", "the session is of the whole machine", "leave it out"));
         }
-        let (mut calls, mut functions) = (None, None);
-        let (mut added, mut removed) = (Vec::new(), Vec::new());
+        let (mut all, mut calls_change) = (self.plan.enablings.clone(), false);
         for text in texts {
             let (change, rest) = change(text);
             let mut request = Request::parse(rest)?;
@@ -62,14 +59,12 @@ impl Run {
                 return Err(Error::failed(format!("-e {name}"), "probes of the heap stay as they are", todo));
             }
             if change != Change::Replace && self.plan.functions.is_some() {
-                self.change_functions(change, &request, &mut functions)?;
+                change_functions(change, &request, &mut all)?;
                 request.names.retain(|n| !n.starts_with(Functions::PROVIDER));
             }
-            let (probes, names): (Vec<String>, Vec<String>) = request
-                .names
-                .iter()
-                .cloned()
-                .partition(|n| parse::is_probe(n) || change == Change::Remove && self.enabled(n, None).is_ok());
+            let is_probe =
+                |n: &String| parse::is_probe(n) || change == Change::Remove && enabled(&all, n, None).is_ok();
+            let (probes, names): (Vec<String>, Vec<String>) = request.names.iter().cloned().partition(is_probe);
             let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
             if self.plan.backend == Backend::Agent && others {
                 let todo = "record another session beside this one";
@@ -77,7 +72,10 @@ impl Run {
                 return Err(Error::failed(format!("-e {text}"), format!("the session records {what}"), todo));
             }
             if !names.is_empty() {
-                self.change_calls(change, &request, &names.join(","), &mut calls)?;
+                // Several without a sign add up.
+                let replaces = !std::mem::replace(&mut calls_change, true) && change == Change::Replace;
+                all.iter_mut().filter(|e| replaces && e.calls().is_some()).for_each(|e| e.removed = true);
+                self.change_calls(change, &request, &names.join(","), &mut all)?;
             }
             match change {
                 _ if probes.is_empty() => {}
@@ -85,149 +83,96 @@ impl Run {
                     let what = "a probe other than a call is added or taken away";
                     return Err(Error::usage(format!("-e {rest}"), what, format!("-e '+{rest}', or -e '-{rest}'")));
                 }
-                Change::Add => added.extend(self.new_probes(&Request { names: probes, ..request })?),
+                Change::Add => {
+                    let more = self.new_probes(&Request { names: probes, ..request }, &all)?;
+                    enabling::add(&mut all, more.into_iter().map(|e| What::Probe(Arc::new(e))));
+                }
                 Change::Remove => {
                     for name in probes {
-                        removed.extend(self.enabled(&name, request.filter.as_deref())?);
+                        let found = enabled(&all, &name, request.filter.as_deref())?;
+                        self.only_in_kernel("the probe")?;
+                        all.iter_mut().filter(|e| found.contains(&e.id)).for_each(|e| e.removed = true);
                     }
                 }
             }
         }
-        let left = self.enabled_probes().filter(|(nth, _)| !removed.contains(nth)).count() + added.len();
-        let wanted = calls.as_ref().map_or_else(|| self.plan.calls.clone(), |all| union(all));
-        let had = || self.plan.functions.as_ref().map_or(&[][..], |f| &f.enablings);
-        let heap = self.plan.functions.as_ref().is_some_and(|f| f.heap.is_some());
-        let no_functions = !heap && functions.as_deref().unwrap_or_else(had).is_empty();
-        if left == 0 && wanted.is_empty() && no_functions {
+        if !all.iter().any(Enabling::is_live) {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         for (gone, pid) in pids {
             self.change_process(pid, gone)?;
         }
-        for probe in added {
-            self.enable(probe)?;
-        }
-        for nth in removed {
-            self.disable(nth)?;
-        }
-        if let Some(functions) = functions {
-            self.pump.source.control(Order::Functions(functions.clone()))?;
-            self.plan.functions.iter_mut().for_each(|f| f.enablings.clone_from(&functions));
-        }
-        if let Some(calls) = calls {
-            self.enable_calls(calls, wanted)?;
-        }
-        Ok(())
+        if texts.is_empty() { Ok(()) } else { self.enable(all, calls_change) }
     }
 
-    /// Adds and removes enablings of functions, in `all`; none there: those that the session has.
-    fn change_functions(
-        &mut self,
-        change: Change,
-        request: &Request,
-        all: &mut Option<Vec<FunctionEnabling>>,
-    ) -> Result<()> {
-        let (Some(functions), Some(named)) = (&self.plan.functions, &mut self.named) else { return Ok(()) };
-        let fresh = functions::function_enablings(std::slice::from_ref(request), named.next_function)?;
-        if fresh.is_empty() {
-            return Ok(());
+    /// Has these enabled from now on.
+    fn enable(&mut self, all: Vec<Enabling>, calls_change: bool) -> Result<()> {
+        let before = std::mem::replace(&mut self.plan.enablings, all.clone());
+        self.plan.refiltered |= calls_change && all.iter().any(|e| e.calls().is_some() && e.filter().is_some());
+        let seen = self.plan.seen_calls();
+        // The programs have filters that are not those of the calls any more.
+        let evaluated = if self.plan.refiltered { seen.known() } else { Calls::none() };
+        let calls = calls_change.then_some((seen, evaluated));
+        let enabled = Enabled { all, first: before.len(), calls, prepared: Vec::new() };
+        let done = self.pump.source.control(Order::Enable(enabled));
+        if done.is_err() {
+            // Numbers are not used again.
+            let mut fresh = self.plan.enablings.split_off(before.len());
+            fresh.iter_mut().for_each(|e| e.removed = true);
+            self.plan.enablings = before;
+            self.plan.enablings.append(&mut fresh);
+        } else if calls_change {
+            self.pump.selection.calls = self.plan.calls();
         }
-        let all = all.get_or_insert_with(|| functions.enablings.clone());
-        for e in fresh {
-            let same = all.iter().any(|known| known.label() == e.label());
-            match change {
-                Change::Remove if e.filter.is_some() && !same => {
-                    let todo = "see 'trapline session status'";
-                    return Err(Error::failed(format!("-e -{}", e.label()), "no such probe is enabled", todo));
-                }
-                Change::Remove if e.filter.is_some() => all.retain(|known| known.label() != e.label()),
-                Change::Remove => {
-                    all.retain(|known| !glob(e.pattern.as_bytes(), known.pattern.as_bytes()));
-                    all.iter_mut().for_each(|known| known.without.push(e.pattern.clone()));
-                }
-                _ if same => {
-                    let todo = "take it away first, or give it another filter";
-                    return Err(Error::failed(format!("-e +{}", e.label()), "it is enabled already", todo));
-                }
-                _ => {
-                    named.next_function += 1;
-                    all.push(FunctionEnabling { id: named.next_function - 1, ..e });
-                }
-            }
-        }
-        Ok(())
+        done.map(drop)
     }
 
-    fn enable_calls(&mut self, enablings: Vec<CallEnabling>, wanted: Calls) -> Result<()> {
-        let had_filters = self.plan.call_enablings.iter().any(|e| e.filter.is_some());
-        if had_filters || self.plan.refiltered || enablings.iter().any(|e| e.filter.is_some()) {
-            self.plan.refiltered = true;
-            let all = std::mem::replace(&mut self.plan.call_enablings, enablings.clone());
-            let gone = all.into_iter().filter(|e| !enablings.iter().any(|now| now.id == e.id));
-            self.plan.former_calls.extend(gone);
-            let mut evaluated = self.plan.evaluated_calls();
-            // The programs have filters of these that are not theirs any more.
-            for (nr, _) in &self.plan.call_filters {
-                events::registry::by_number(u64::from(*nr)).iter().for_each(|s| evaluated.insert(s));
-            }
-            self.pump.source.control(Order::Filter(enablings.clone(), evaluated))?;
+    /// Refuses what only the kernel backend changes while a session runs.
+    fn only_in_kernel(&self, what: &str) -> Result<()> {
+        match self.plan.backend {
+            Backend::Kernel => Ok(()),
+            other => Err(unable(what, other.name())),
         }
-        (self.plan.call_enablings, self.plan.calls) = (enablings, wanted.clone());
-        self.pump.selection.calls = wanted;
-        self.pump.source.control(Order::Select(self.plan.seen_calls()))?;
-        Ok(())
     }
 
-    /// The enablings of calls as they are, each call in one of them at least.
-    fn call_enablings(&self) -> Vec<CallEnabling> {
-        let mut all = self.plan.call_enablings.clone();
-        let mut others = self.plan.calls.clone();
-        others.remove(&union(&all));
-        if !others.is_empty() {
-            let names = if others.is_all() { "all".into() } else { others.names().join(",") };
-            all.push(CallEnabling { id: u32::MAX, names, filter: None, calls: others, typed: Default::default() });
-        }
-        all
-    }
-
-    fn change_calls(
-        &mut self,
-        change: Change,
-        request: &Request,
-        names: &str,
-        calls: &mut Option<Vec<CallEnabling>>,
-    ) -> Result<()> {
+    fn change_calls(&self, change: Change, request: &Request, names: &str, all: &mut Vec<Enabling>) -> Result<()> {
         let what = |sign: &str| format!("-e {sign}{names}");
+        if self.plan.backend == Backend::Perf {
+            return Err(unable("the calls", self.plan.backend.name()));
+        }
         if request.captures != Default::default() || !request.strings.is_empty() {
             let why = "what calls capture is part of their programs, which are loaded at the start";
             return Err(Error::usage(what(""), why, "record another session beside this one"));
         }
-        // Several without a sign add up.
-        let replaced = calls.is_none() && change == Change::Replace;
-        let mut all = calls.take().unwrap_or_else(|| if replaced { Vec::new() } else { self.call_enablings() });
         let named = Calls::parse(names)?;
-        if change == Change::Remove {
-            let is_it = |e: &CallEnabling| request.filter.is_none() || e.filter == request.filter;
-            if !all.iter().any(|e| is_it(e) && !shared(&e.calls, &named).is_empty()) {
-                let todo = "see 'trapline session status'";
-                return Err(Error::failed(what("-"), "no such call is enabled", todo));
-            }
-            all.iter_mut().filter(|e| is_it(e)).for_each(|e| e.calls.remove(&named));
-            all.retain(|e| !e.calls.is_empty());
-        } else {
-            all.extend(self.new_calls(request, names, &all)?);
+        if change != Change::Remove {
+            let fresh = self.new_calls(request, names, all)?;
+            enabling::add(all, fresh.map(What::Calls));
+            return Ok(());
         }
-        *calls = Some(all);
-        Ok(())
+        let mut some = false;
+        for enabling in all.iter_mut().filter(|e| !e.removed) {
+            let What::Calls(e) = &mut enabling.what else { continue };
+            let mut gone = e.calls.clone();
+            gone.retain(&named);
+            if gone.is_empty() || request.filter.is_some() && e.filter != request.filter {
+                continue;
+            }
+            some = true;
+            e.calls.remove(&gone);
+            enabling.removed = e.calls.is_empty();
+        }
+        if some {
+            return Ok(());
+        }
+        Err(Error::failed(what("-"), "no such call is enabled", "see 'trapline session status'"))
     }
 
     /// What a request enables of calls that is not enabled.
-    fn new_calls(&mut self, request: &Request, names: &str, known: &[CallEnabling]) -> Result<Option<CallEnabling>> {
-        let Some(named) = &mut self.named else { return Ok(None) };
+    fn new_calls(&self, request: &Request, names: &str, all: &[Enabling]) -> Result<Option<CallEnabling>> {
         let of_calls = Request { names: vec![names.to_string()], filter: request.filter.clone(), ..Request::default() };
-        let fresh = call_enabling::call_enablings(std::slice::from_ref(&of_calls), named.next_enabling)?;
+        let fresh = call_enabling::call_enablings(std::slice::from_ref(&of_calls))?;
         let Some(mut fresh) = fresh.into_iter().next() else { return Ok(None) };
-        named.next_enabling += 1;
         if fresh.filter.is_some() && self.plan.filter.is_some() {
             return Err(Error::usage(format!("-e {names}"), "the session has a --where", "leave the filter out"));
         }
@@ -241,14 +186,13 @@ impl Run {
             let why = format!("its filter compares {wants} bytes of a string, and the session captures {has}");
             return Err(Error::failed(format!("-e {names}"), why, "record with -s SIZE"));
         }
-        for enabling in known.iter().filter(|e| e.filter == fresh.filter) {
-            fresh.calls.remove(&enabling.calls);
-        }
+        let known = all.iter().filter(|e| !e.removed).filter_map(Enabling::calls);
+        known.filter(|e| e.filter == fresh.filter).for_each(|e| fresh.calls.remove(&e.calls));
         Ok(Some(fresh).filter(|e| !e.calls.is_empty()))
     }
 
     /// What a request enables, with the filter of `--where`.
-    fn new_probes(&self, request: &Request) -> Result<Vec<ProbeEnabling>> {
+    fn new_probes(&self, request: &Request, all: &[Enabling]) -> Result<Vec<ProbeEnabling>> {
         let Some(named) = &self.named else { return Ok(Vec::new()) };
         if let Some(own) = request.names.iter().find(|n| matches!(n.as_str(), "begin" | "end")) {
             let todo = "name it when the recording starts";
@@ -263,57 +207,18 @@ impl Run {
         }
         returns::guard(&mut probes, &self.plan.target, named.force)?;
         for probe in &probes {
-            if self.enabled_probes().any(|(_, e)| e.label() == probe.label()) {
+            if enabled_probes(all).any(|(_, e)| e.label() == probe.label()) {
                 let todo = "take it away first, or give it another filter";
                 return Err(Error::failed(format!("-e +{}", probe.name), "it is enabled already", todo));
             }
+            self.only_in_kernel(&probe.name)?;
         }
-        if self.plan.probes.len() + probes.len() > probe_enabling::MAX {
+        if all.iter().filter_map(Enabling::probe).count() + probes.len() > probe_enabling::MAX {
             let why =
                 format!("a session has at most {} probes, those that were taken away included", probe_enabling::MAX);
             return Err(Error::failed(request.names.join(","), why, "record another session beside this one"));
         }
         Ok(probes)
-    }
-
-    /// The probes that are enabled, each with its number among those that are attached.
-    fn enabled_probes(&self) -> impl Iterator<Item = (usize, &Arc<ProbeEnabling>)> {
-        let disabled = self.named.as_ref().map_or(&[][..], |n| &n.disabled[..]);
-        let attached = self.plan.probes.iter().filter(|e| e.point.is_some());
-        attached.enumerate().filter(|(nth, _)| !disabled.contains(nth))
-    }
-
-    /// The numbers of the enabled probes that a name matches, and a filter where one is given.
-    fn enabled(&self, name: &str, filter: Option<&str>) -> Result<Vec<usize>> {
-        let label = filter.map(|filter| format!("{name} /{filter}/"));
-        let is_it = |e: &ProbeEnabling| match &label {
-            Some(label) => e.label() == *label,
-            None => glob(name.as_bytes(), e.name.as_bytes()),
-        };
-        let found: Vec<usize> = self.enabled_probes().filter(|(_, e)| is_it(e)).map(|(nth, _)| nth).collect();
-        if found.is_empty() {
-            let near = nearest(name, self.enabled_probes().map(|(_, e)| e.name.as_str()));
-            let todo = match near.is_empty() {
-                true => "see 'trapline session status'".to_string(),
-                false => format!("did you mean {}?", near.join(", ")),
-            };
-            return Err(Error::failed(format!("-e -{name}"), "no such probe is enabled", todo));
-        }
-        Ok(found)
-    }
-
-    fn enable(&mut self, probe: ProbeEnabling) -> Result<()> {
-        let enabling = Arc::new(probe);
-        let addition = Addition { enabling: Arc::clone(&enabling), prepared: None };
-        self.pump.source.control(Order::Enable(addition))?;
-        self.plan.probes.push(enabling);
-        Ok(())
-    }
-
-    fn disable(&mut self, nth: usize) -> Result<()> {
-        self.pump.source.control(Order::Disable(nth))?;
-        self.named.iter_mut().for_each(|n| n.disabled.push(nth));
-        Ok(())
     }
 
     fn change_process(&mut self, pid: i32, gone: bool) -> Result<()> {
@@ -328,19 +233,59 @@ impl Run {
     }
 }
 
-/// The calls of all of them.
-fn union(all: &[CallEnabling]) -> Calls {
-    let mut calls = Calls::none();
-    all.iter().for_each(|e| calls.join(&e.calls));
-    calls
+/// Adds enablings of functions, and takes them away.
+fn change_functions(change: Change, request: &Request, all: &mut Vec<Enabling>) -> Result<()> {
+    for e in functions::function_enablings(std::slice::from_ref(request))? {
+        let label = parse::label(&e.probe(), e.filter.as_deref());
+        let refused = |sign, why, todo| Err(Error::failed(format!("-e {sign}{label}"), why, todo));
+        let is_same = |known: &&mut Enabling| known.functions().is_some() && known.label() == label;
+        let same = all.iter_mut().filter(|known| !known.removed).find(is_same);
+        match (change, same) {
+            (Change::Remove, None) if e.filter.is_some() => {
+                return refused('-', "no such probe is enabled", "see 'trapline session status'");
+            }
+            (Change::Remove, Some(same)) if e.filter.is_some() => same.removed = true,
+            (Change::Remove, _) => {
+                for known in all.iter_mut().filter(|known| !known.removed) {
+                    let What::Functions(of) = &mut known.what else { continue };
+                    if glob(e.pattern.as_bytes(), of.pattern.as_bytes()) {
+                        known.removed = true;
+                    } else {
+                        of.without.push(e.pattern.clone());
+                    }
+                }
+            }
+            (_, Some(_)) => {
+                return refused('+', "it is enabled already", "take it away first, or give it another filter");
+            }
+            (_, None) => enabling::add(all, [What::Functions(e)]),
+        }
+    }
+    Ok(())
 }
 
-/// The calls of both.
-fn shared(a: &Calls, b: &Calls) -> Calls {
-    let (mut rest, mut both) = (a.clone(), a.clone());
-    rest.remove(b);
-    both.remove(&rest);
-    both
+/// The probes that are enabled, with their numbers.
+fn enabled_probes(all: &[Enabling]) -> impl Iterator<Item = (u32, &Arc<ProbeEnabling>)> {
+    all.iter().filter(|e| e.is_live()).filter_map(|e| Some((e.id, e.probe()?)))
+}
+
+/// The numbers of the enabled probes that a name matches, and a filter where one is given.
+fn enabled(all: &[Enabling], name: &str, filter: Option<&str>) -> Result<Vec<u32>> {
+    let label = filter.map(|filter| format!("{name} /{filter}/"));
+    let is_it = |e: &ProbeEnabling| match &label {
+        Some(label) => e.label() == *label,
+        None => glob(name.as_bytes(), e.name.as_bytes()),
+    };
+    let found: Vec<u32> = enabled_probes(all).filter(|(_, e)| is_it(e)).map(|(id, _)| id).collect();
+    if found.is_empty() {
+        let near = nearest(name, enabled_probes(all).map(|(_, e)| e.name.as_str()));
+        let todo = match near.is_empty() {
+            true => "see 'trapline session status'".to_string(),
+            false => format!("did you mean {}?", near.join(", ")),
+        };
+        return Err(Error::failed(format!("-e -{name}"), "no such probe is enabled", todo));
+    }
+    Ok(found)
 }
 
 /// A process, and whether it is to be let go of.

@@ -2,6 +2,7 @@
 
 use crate::ask::{Ask, Keep, Recorded, Show, Targets, Tracer};
 use crate::graph::{self, Chosen};
+use crate::record::OfAgent;
 use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::{named, record, show};
@@ -49,7 +50,7 @@ fn record(asked: &Tracer, dir: &OsString, chosen: Chosen) -> Result<Status> {
     let ask = Ask { target: Targets::process(pid), keep, quiet: 1, started: asked.ask.started, ..Ask::default() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
-    let planned = record::plan_functions(&ask, chosen.functions(), selection)?;
+    let planned = record::plan_functions(&ask, OfAgent::all(chosen.functions()), selection)?;
     let (mut plan, why, selection) = (planned.plan, planned.why, planned.selection);
     let named = Named::open(&ask, &mut plan)?;
     let clocks = Clocks::session(&ask.format);

@@ -93,16 +93,16 @@ impl Perf {
             _ => None,
         };
         let _ = process::raise_file_limit();
-        let rings = Rings::new(&plan.probes, plan.copied_stack, plan.buffer)?;
+        let rings = Rings::new(&plan.probes().collect::<Vec<_>>(), plan.copied_stack, plan.buffer)?;
         let mut perf = Perf {
             rings,
             merge: Merge::default(),
             batch: Batch::default(),
             processes: Processes::default(),
-            samples: Samples::new(&plan.probes),
+            samples: Samples::new(&plan.enablings),
             throttled: HashMap::new(),
             own: Vec::new(),
-            labels: plan.probes.iter().map(|e| e.label()).collect(),
+            labels: plan.probes().map(|e| e.label()).collect(),
             command: Launched::default(),
             ended: None,
             held: plan.named && plan.paused,
@@ -370,14 +370,11 @@ impl Backend for Perf {
             return Err(control::ended());
         }
         match &order {
-            Order::Status => {}
+            // Its probes stay as they are; functions are the agent's.
+            Order::Status | Order::Enable(_) => {}
             Order::Stop => self.hold(true),
             Order::Start => self.hold(false),
-            Order::Enable(addition) => return Err(control::unable(&*addition.enabling.name, "perf")),
-            Order::Disable(_) => return Err(control::unable("the probe", "perf")),
             Order::Attach(pid) | Order::Detach(pid) => return Err(control::unable(format!("-p {pid}"), "perf")),
-            Order::Functions(_) => return Err(control::unable("functions", "perf")),
-            Order::Select(_) | Order::Filter(..) => return Err(control::unable("the calls", "perf")),
         }
         self.rings.count_lost();
         let stream = |cpu| {

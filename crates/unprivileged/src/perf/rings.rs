@@ -86,7 +86,7 @@ impl Rings {
     ///
     /// # Errors
     /// What the user may not open, or locked memory that is not even enough for small rings.
-    pub fn new(enablings: &[Arc<ProbeEnabling>], stack: u32, buffer: usize) -> Result<Rings> {
+    pub fn new(enablings: &[&Arc<ProbeEnabling>], stack: u32, buffer: usize) -> Result<Rings> {
         let has_stack = enablings.iter().any(|e| e.fields.iter().any(|f| matches!(f, Source::UserStack(_))));
         let stack = if has_stack { stack } else { 0 };
         let base = |kind, config| {

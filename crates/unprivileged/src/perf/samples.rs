@@ -2,6 +2,7 @@
 
 use super::processes::Processes;
 use engine::backend::code::{Code, id_of};
+use engine::request::enabling::Enabling;
 use engine::request::probe_enabling::{ProbeEnabling, Source};
 use engine::stats::{Counts, StackCounts};
 use events::encode::{self, Fixed};
@@ -24,6 +25,7 @@ pub type Each<'e> = &'e mut dyn FnMut(StreamId, &[u8]);
 
 /// An enabling, and what it has counted.
 struct Enabled {
+    id: u32,
     enabling: Arc<ProbeEnabling>,
     layout: Layout,
     /// The number of its streams.
@@ -42,15 +44,15 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Of these enablings.
-    pub fn new(enablings: &[Arc<ProbeEnabling>]) -> Samples {
-        let enabled = |(nth, e): (u16, &Arc<ProbeEnabling>)| {
+    /// Of the probes among these enablings.
+    pub fn new(enablings: &[Enabling]) -> Samples {
+        let enabled = |(nth, (id, e)): (u16, (u32, &Arc<ProbeEnabling>))| {
             let parts = e.filter.as_ref().map_or(0, |f| f.parts().len());
             let counts = Counts { parts: vec![0; parts], streams: Some(nth.into()), ..Counts::default() };
-            Enabled { layout: Layout::of(e.schema), enabling: Arc::clone(e), nth, counts }
+            Enabled { id, layout: Layout::of(e.schema), enabling: Arc::clone(e), nth, counts }
         };
         Samples {
-            enabled: (1..).zip(enablings).map(enabled).collect(),
+            enabled: (1..).zip(enablings.iter().filter_map(|e| Some((e.id, e.probe()?)))).map(enabled).collect(),
             reported: HashSet::new(),
             frames: Vec::new(),
             event: Vec::new(),
@@ -81,13 +83,13 @@ impl Samples {
         self.enabled.get_mut(nth).into_iter().for_each(|e| e.counts.missed += ticks);
     }
 
-    /// What each enabling has counted; `dropped` of each.
-    pub fn counts(&self, dropped: impl Fn(usize) -> u64) -> Vec<(String, Counts)> {
+    /// What each enabling has counted, by number; `dropped` of each.
+    pub fn counts(&self, dropped: impl Fn(usize) -> u64) -> Vec<(u32, Counts)> {
         let counts = |(nth, e): (usize, &Enabled)| {
             let mut n = e.counts.clone();
             n.dropped = dropped(nth);
             n.seen = n.recorded + n.filtered + n.dropped;
-            (e.enabling.name.clone(), n)
+            (e.id, n)
         };
         self.enabled.iter().enumerate().map(counts).collect()
     }

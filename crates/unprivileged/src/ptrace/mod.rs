@@ -174,15 +174,15 @@ impl Backend for Session {
     fn control(&mut self, order: Order) -> Result<State> {
         let control = self.ring.control();
         match &order {
-            Order::Status | Order::Filter(..) => {}
-            Order::Enable(addition) => return Err(orders::unable(&*addition.enabling.name, "ptrace")),
-            Order::Disable(_) => return Err(orders::unable("the probe", "ptrace")),
-            Order::Functions(_) => return Err(orders::unable("functions", "ptrace")),
+            Order::Status => {}
             Order::Attach(pid) => return self.change_targets(*pid),
             Order::Detach(pid) => return self.change_targets(-*pid),
             Order::Stop => control.hold(true),
             Order::Start => control.hold(false),
-            Order::Select(calls) => control.select(&calls.by_number(), calls.has_unknown()),
+            Order::Enable(enabled) => {
+                let seen = enabled.calls.iter().map(|(seen, _)| seen);
+                seen.for_each(|calls| control.select(&calls.by_number(), calls.has_unknown()));
+            }
         }
         if !matches!(order, Order::Status) {
             self.wake();

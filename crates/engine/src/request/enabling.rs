@@ -1,0 +1,120 @@
+//! What is enabled, of whatever kind: the one list of a plan. What is taken away stays in it, because what it has counted is still
+//! reported; so the number of an enabling is its place.
+
+use crate::request::call_enabling::{CallEnabling, of_wanted};
+use crate::request::functions::FunctionEnabling;
+use crate::request::heap_enabling::HeapEnabling;
+use crate::request::parse::label;
+use crate::request::probe_enabling::ProbeEnabling;
+use crate::request::select::Calls;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Something that is enabled, with its own filter.
+#[derive(Clone, Debug)]
+pub struct Enabling {
+    /// Its number in the session: numbers are not used again.
+    pub id: u32,
+    /// It was taken away.
+    pub removed: bool,
+    /// What is enabled.
+    pub what: What,
+}
+
+/// What an enabling enables.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// System calls.
+    Calls(CallEnabling),
+    /// A probe with programs of its own.
+    Probe(Arc<ProbeEnabling>),
+    /// Functions that the agent patches.
+    Functions(FunctionEnabling),
+    /// A probe of the heap.
+    Heap(HeapEnabling),
+}
+
+impl Enabling {
+    /// Its name, as it was written.
+    pub fn name(&self) -> Cow<'_, str> {
+        match &self.what {
+            What::Calls(e) => Cow::Borrowed(&e.names),
+            What::Probe(e) => Cow::Borrowed(&e.name),
+            What::Functions(e) => Cow::Owned(e.probe()),
+            What::Heap(e) => Cow::Borrowed(e.probe.name()),
+        }
+    }
+
+    /// Its filter.
+    pub fn filter(&self) -> Option<Cow<'_, str>> {
+        match &self.what {
+            What::Calls(e) => e.filter.as_deref().map(Cow::Borrowed),
+            What::Probe(e) => e.filter_text().map(Cow::Owned),
+            What::Functions(e) => e.filter.as_deref().map(Cow::Borrowed),
+            What::Heap(e) => e.text.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    /// Its name and its filter.
+    pub fn label(&self) -> String {
+        label(&self.name(), self.filter().as_deref())
+    }
+
+    /// The calls that it enables.
+    pub fn calls(&self) -> Option<&CallEnabling> {
+        if let What::Calls(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// The probe that it enables.
+    pub fn probe(&self) -> Option<&Arc<ProbeEnabling>> {
+        if let What::Probe(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// The functions that it enables.
+    pub fn functions(&self) -> Option<&FunctionEnabling> {
+        if let What::Functions(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// The probe of the heap that it enables.
+    pub fn heap(&self) -> Option<&HeapEnabling> {
+        if let What::Heap(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// Whether it was not taken away, and there is something to record of it while a session runs.
+    pub fn is_live(&self) -> bool {
+        !self.removed && self.probe().is_none_or(|e| e.point.is_some())
+    }
+}
+
+/// Adds to the list of a session, which numbers what is added.
+pub fn add(all: &mut Vec<Enabling>, more: impl IntoIterator<Item = What>) {
+    for what in more {
+        all.push(Enabling { id: all.len() as u32, removed: false, what });
+    }
+}
+
+/// The list of a session that begins with these.
+pub fn list(first: impl IntoIterator<Item = What>) -> Vec<Enabling> {
+    let mut all = Vec::new();
+    add(&mut all, first);
+    all
+}
+
+/// The list of a session that enables these calls.
+pub fn of_calls(calls: &Calls) -> Vec<Enabling> {
+    list(of_wanted(Vec::new(), calls).into_iter().map(What::Calls))
+}
+
+/// The calls of all that were not taken away.
+pub fn calls_of(all: &[Enabling]) -> Calls {
+    let mut calls = Calls::none();
+    all.iter().filter(|e| !e.removed).filter_map(Enabling::calls).for_each(|e| calls.join(&e.calls));
+    calls
+}
+
+/// What was counted by number, with the enablings in their order.
+pub fn counted<'a, T>(all: &'a [Enabling], counts: &'a [(u32, T)]) -> Vec<(&'a Enabling, &'a T)> {
+    let mut found: Vec<_> = counts.iter().filter_map(|(id, n)| Some((all.get(*id as usize)?, n))).collect();
+    found.sort_by_key(|(e, _)| e.id);
+    found
+}
