@@ -7,7 +7,7 @@
 //!
 //! Ids among the seeds are those of the initial pid namespace: from within another one, threads without pidfds are out of reach.
 
-use super::load::Later;
+use super::programs::Later;
 use super::{NO_EXIST, in_call};
 use bpf::syscalls::{Maps, iterator, state};
 use engine::backend::in_flight::{InFlight, at_attach};

@@ -1,6 +1,7 @@
 //! The start of the command: its task storage is set, then it is released.
 
-use super::load::{Later, Loaded};
+use super::loaded::Loaded;
+use super::programs::Later;
 use super::{initial, seed_fds};
 use bpf::syscalls::state;
 use engine::backend::launch::{Failure, Waiting};

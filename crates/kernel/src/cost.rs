@@ -1,6 +1,6 @@
 //! What a session has cost: time of its programs, as far as the kernel measured it, and of the drain thread.
 
-use super::load::Loaded;
+use super::loaded::Loaded;
 use engine::stats::{Cost, Counts, Spent};
 
 /// The cost so far. Called by the drain thread.

@@ -1,6 +1,6 @@
 //! How many events the filters of the programs rejected.
 
-use super::load::Loaded;
+use super::loaded::Loaded;
 use engine::request::expression::Filtered;
 
 /// Reads the counters of the programs. After the last part that has a counter of its own, parts share one.

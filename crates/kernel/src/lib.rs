@@ -22,17 +22,20 @@ mod in_flight;
 mod left_out;
 mod live;
 pub mod load;
+mod loaded;
 mod map_set;
 mod missed;
 pub mod moved;
 mod orders;
 mod parallel;
 pub mod probes;
+pub mod programs;
 pub mod registers;
 mod ring;
 pub mod ring_set;
 pub mod rings_of_calls;
 mod stack_tables;
+mod start;
 mod switch;
 mod system_wide;
 mod tables;
@@ -41,11 +44,11 @@ mod task_ids;
 mod task_iterator;
 pub mod unwinder;
 
-use attach_pids::{Adopter, Attacher};
+use attach_pids::Adopter;
 use bpf::syscalls::state;
 use engine::backend::fds;
 use engine::backend::in_flight::{InFlight, at_attach};
-use engine::backend::launch::{Launched, Waiting};
+use engine::backend::launch::Launched;
 use engine::control::{self, Order, Preparer, State};
 use engine::error::{Error, Result};
 use engine::own_events;
@@ -54,15 +57,13 @@ use engine::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use engine::pipeline::merge::Merge;
 use engine::plan::Plan;
 use engine::stats::{LetGo, NotCaptured, Report};
-use engine::target::Target;
 use events::StreamId;
 use events::stream::Scope;
 use in_flight::Watch;
 use live::Live;
-use load::Loaded;
+use loaded::Loaded;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 use sys::process;
 use sys::ptrace::Change;
@@ -71,128 +72,6 @@ use system_wide::ProcScan;
 
 /// `BPF_NOEXIST`: the value must not be there yet.
 const NO_EXIST: u64 = 1;
-
-impl Kernel {
-    /// Loads the programs, and starts the command or attaches.
-    pub fn start(plan: &Plan) -> Result<Kernel> {
-        // The command waits at its gate meanwhile, and inherits nothing of what is made.
-        let waiting = match &plan.target {
-            Target::Command(cmd) => Some(Waiting::fork(cmd, &[])?),
-            _ => None,
-        };
-        let mut merge = Merge::default();
-        let mut proc_scan = match &plan.target {
-            Target::All { left_out } => Some(ProcScan::begin(plan, left_out, &mut merge)),
-            _ => None,
-        };
-        // The kernel measures as long as the descriptor is held.
-        let measuring = if plan.measure { sys::bpf::info::enable_stats().ok() } else { None };
-        let (mut loaded, later) = load::begin(plan, plan.program_filters(), waiting.as_ref().map(|w| w.pid))?;
-        let own = |name: &str| {
-            let enabled = plan.probes().filter(|e| e.point.is_none() && e.name == name);
-            enabled.map(|e| e.schema).collect::<Vec<_>>()
-        };
-        loaded.say(&own("begin"), &mut merge);
-        let mut alive = HashSet::new();
-        let (mut command, mut ended) = (Launched::default(), None);
-        match &plan.target {
-            Target::Command(_) => {
-                let Some(waiting) = waiting else { unreachable!("forked above") };
-                let pid = waiting.pid;
-                let (failure, pidfd) = command_start::start(waiting, plan, &mut loaded, &later, &mut merge)?;
-                alive.insert(pid as u32);
-                (command, ended) = (Launched::new(pid, failure), pidfd);
-            }
-            Target::Pids(pids) => {
-                let seen = &plan.calls_at_attach();
-                let adopter = Adopter::where_needed(&later)?;
-                let attacher = Attacher {
-                    tasks: &loaded.tasks,
-                    seen,
-                    limits: plan.limits,
-                    adopter: adopter.as_ref(),
-                    no_entry: plan.no_duration,
-                };
-                for &pid in pids {
-                    let pid = proc::process_of(pid).unwrap_or(pid);
-                    seed_fds(pid, plan, &mut merge);
-                    attacher.attach(pid, &mut alive, &mut merge)?;
-                }
-                // What has become another program since it was asked is seen by the programs from now on, and was not before.
-                engine::rights::of_targets(&plan.target)?;
-                loaded.begin();
-            }
-            Target::All { left_out } => {
-                // Threads that began since the first time.
-                left_out::leave_out(&loaded.tasks, left_out);
-                if let Some(proc_scan) = &mut proc_scan {
-                    proc_scan.attached(left_out);
-                }
-                loaded.begin();
-            }
-        }
-        if loaded.iterator.is_none() {
-            loaded.add_iterator(&later);
-        }
-        if let (Target::All { .. }, Some(iterator)) = (&plan.target, &loaded.iterator) {
-            // Those that were marked just now, and have made calls before, find their marks.
-            let _ = iterator.read(0, 0);
-        }
-        // Before the drain thread starts, because capabilities belong to threads. It needs one more for a moment.
-        let keep = sys::caps::AFTER_ATTACH | sys::caps::SYS_NICE;
-        let _ = sys::caps::drop_to(if plan.named { keep | sys::caps::TO_ATTACH } else { keep });
-        // Where it cannot be loaded, no more processes with several threads can be attached to.
-        let adopter = if plan.named { Adopter::where_needed(&later).ok().flatten() } else { None };
-        let live = plan.named.then(|| Live {
-            later,
-            tasks: Arc::clone(&loaded.tasks),
-            _maps: Arc::clone(&loaded.maps),
-            cpus: loaded.rings.len() as u32,
-            buffer: plan.buffer,
-            sets: loaded.sets.len(),
-            own_rings: loaded.kernel_rings.is_none(),
-        });
-        let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
-        Ok(Kernel {
-            attached_now: Attached {
-                programs: std::mem::take(&mut loaded.sources)
-                    .into_iter()
-                    .map(|(at, p)| (at, Box::new(p) as _))
-                    .collect(),
-                fell_back,
-                kernel_rings: loaded.kernel_rings,
-            },
-            end: own("end"),
-            loaded,
-            measuring,
-            merge,
-            attached: alive.len() as i64,
-            adopter,
-            live,
-            alive,
-            leaving: HashSet::new(),
-            restricted: !engine::rights::is_root(),
-            executed: Vec::new(),
-            let_go: LetGo::default(),
-            origin: Origin::Unknown,
-            command,
-            ended,
-            watch: Watch::new(plan.notice_ms, plan.limits),
-            whole: proc_scan.is_some(),
-            no_entry: plan.no_duration,
-            proc_scan,
-            attribution: missed::Attribution::of(plan),
-            details: plan.fd_details,
-            held: switch::Held::of(plan),
-            reported: Reported::default(),
-            phase: Phase::Begun,
-            stopping: false,
-            idle: 0,
-            cut_off: 0,
-            report: Report::default(),
-        })
-    }
-}
 
 /// Reports what the descriptors of a process are, where names are wanted.
 fn seed_fds(pid: i32, plan: &Plan, merge: &mut Merge) {

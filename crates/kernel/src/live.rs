@@ -9,8 +9,8 @@
 //! The front end keeps the capabilities that attaching takes, and is not late for any ring while the verifier works.
 
 use super::Kernel;
-use super::load::Later;
 use super::probes::{AttachedProbe, Kit, Outlet};
+use super::programs::Later;
 use super::ring_set::{self, RingSet};
 use crate::moved::Agents;
 use bpf::syscalls::session_switch::STOPPED;

@@ -9,7 +9,7 @@ use super::ring_set::RingSet;
 use crate::moved::Agents;
 use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
-use bpf::scratch;
+use bpf::scratch::{self, Shape};
 use bpf::syscalls::{Maps, Session};
 use bpf::unwind::Tables;
 use engine::error::{Error, Result};
@@ -95,16 +95,59 @@ pub struct Kit<'a> {
     pub own_rings: bool,
 }
 
+/// The memory of an enabling's events.
+struct Memory {
+    map: Map,
+    shape: Shape,
+    buffers: Buffers,
+    /// The descriptors of the kernel's rings that it writes.
+    rings: Vec<i32>,
+    /// Rings of its own.
+    made: Option<RingSet>,
+    /// For stacks.
+    areas: Option<Areas>,
+}
+
+impl Memory {
+    fn make(shape: Shape, kit: &Kit<'_>, outlet: Outlet, has_stack: bool) -> io::Result<Memory> {
+        let map = Buffers::map("trapline_scratch", shape, kit.cpus)?;
+        let buffers = Buffers::of(&map, shape, kit.cpus, kit.session.switch)?;
+        let (rings, made) = match outlet {
+            Outlet::Rings(rings) => (rings, None),
+            Outlet::Own(bytes) if shape.has_rings() => (Vec::new(), Some(RingSet::of(buffers.rings(bytes)?))),
+            Outlet::Own(bytes) => {
+                let made = RingSet::new(kit.cpus, bytes, false)?;
+                (made.descriptors(), Some(made))
+            }
+        };
+        let areas = if has_stack { Some(Areas::new(kit.cpus)?) } else { None };
+        Ok(Memory { map, shape, buffers, rings, made, areas })
+    }
+
+    fn maps(&self, kit: &Kit<'_>) -> Maps {
+        Maps {
+            tasks: kit.tasks.as_fd().as_raw_fd(),
+            scratch: self.map.as_fd().as_raw_fd(),
+            shape: self.shape,
+            rings: self.rings.clone(),
+            rows: -1,
+            row_count: 0,
+            switches: -1,
+            stacks: self.areas.as_ref().map(|a| a.stacks(kit.tables)),
+            slots: None,
+        }
+    }
+}
+
 impl AttachedProbe {
     /// Loads the enabling's program and attaches it. `set`: the number of its ring set, and whether that is its own.
     pub fn load(
         (id, enabling): (u32, &ProbeEnabling),
-        Kit { tasks, offsets, session, functions, tables, agents, cpus, own_rings }: Kit<'_>,
+        kit: Kit<'_>,
         outlet: Outlet,
         set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
         let Some(point) = &enabling.point else { return Ok(None) };
-        let cannot = |e: io::Error| refused(&enabling.name, &e);
         let whose = match point.is_of_the_machine() {
             false => Whose::Tasks,
             true if enabling.anonymous => Whose::Nobody,
@@ -126,40 +169,20 @@ impl AttachedProbe {
             named.map(|(name, source)| field(way, source).ok_or(Refused::Argument(name))).collect()
         };
         let cookies = cookies(enabling, point);
-        let ways = attach::ways(point, &cookies, agents);
+        let ways = attach::ways(point, &cookies, kit.agents);
         // All ways have fields of the same sizes.
         let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
-        let shape = plan(sized).shape(offsets);
+        let shape = plan(sized).shape(kit.offsets);
         let has_stack = enabling.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
         // A stack is reported while the event that has it is being built.
         let with_ring = match outlet {
-            Outlet::Own(bytes) if own_rings && !has_stack => shape.with_ring(bytes),
+            Outlet::Own(bytes) if kit.own_rings && !has_stack => shape.with_ring(bytes),
             _ => None,
         };
         let shape = with_ring.unwrap_or(shape);
-        let map = Buffers::map("trapline_scratch", shape, cpus).map_err(cannot)?;
-        let buffers = Buffers::of(&map, shape, cpus, session.switch).map_err(cannot)?;
-        let made = match outlet {
-            Outlet::Rings(_) => None,
-            Outlet::Own(bytes) if shape.has_rings() => Some(RingSet::of(buffers.rings(bytes).map_err(cannot)?)),
-            Outlet::Own(bytes) => Some(RingSet::new(cpus, bytes, false).map_err(cannot)?),
-        };
-        let rings = match (&outlet, &made) {
-            (Outlet::Rings(rings), _) => rings.clone(),
-            (_, made) => made.as_ref().map(RingSet::descriptors).unwrap_or_default(),
-        };
-        let areas = if has_stack { Some(Areas::new(cpus).map_err(cannot)?) } else { None };
-        let maps = Maps {
-            tasks: tasks.as_fd().as_raw_fd(),
-            scratch: map.as_fd().as_raw_fd(),
-            shape,
-            rings,
-            rows: -1,
-            row_count: 0,
-            switches: -1,
-            stacks: areas.as_ref().map(|a| a.stacks(tables)),
-            slots: None,
-        };
+        let memory = Memory::make(shape, &kit, outlet, has_stack).map_err(|e| refused(&enabling.name, &e))?;
+        let maps = memory.maps(&kit);
+        let Kit { offsets, session, functions, agents, .. } = kit;
         // Entries first, so that no return comes without its entry.
         let mut links = Vec::new();
         let before = point.in_file().and_then(|f| f.entries());
@@ -197,10 +220,10 @@ impl AttachedProbe {
             classes: enabling.classes().iter().map(|s| s.id).collect(),
             fell_back: found.fell_back,
             refused: found.attached.refused.iter().map(|nth| refused_place(*nth)).collect(),
-            buffers,
+            buffers: memory.buffers,
             missed_before: 0,
             parts: enabling.filter.as_ref().map_or(0, |f| f.parts().len()),
-            made,
+            made: memory.made,
             links,
             slow: found.slow,
             program: Some(found.program),
@@ -208,7 +231,7 @@ impl AttachedProbe {
             disabled: false,
             detaching: None,
             has_entries: before.is_some(),
-            areas,
+            areas: memory.areas,
         }))
     }
 

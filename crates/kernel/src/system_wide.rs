@@ -7,7 +7,7 @@
 //!
 //! A thread that is missed by both is known from the first call that it makes or ends: nothing is lost but the start of a call.
 
-use super::load::Loaded;
+use super::loaded::Loaded;
 use super::{NO_EXIST, in_call, seed_fds};
 use engine::backend::in_flight::at_attach;
 use engine::capture::Limits;

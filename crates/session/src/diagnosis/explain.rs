@@ -5,7 +5,7 @@ use engine::request::enabling::Enabling;
 use engine::request::functions::Functions;
 use engine::request::select::Calls;
 use engine::target::Target;
-use kernel::{attach, load, ring_set, rings_of_calls};
+use kernel::{attach, programs, ring_set, rings_of_calls};
 
 /// What is lost where nothing runs at the entry of calls: each as a name and a description.
 const WITHOUT_ENTRY: &[(&str, &str)] = &[
@@ -218,13 +218,13 @@ fn how_calls_are_seen(plan: &Plan) -> String {
         return "all calls pass typed tracepoints, because those of a named session may change".into();
     }
     match sys::tracefs::place() {
-        Ok(place) if load::has_single_calls(plan) && plan.no_duration => {
+        Ok(place) if programs::has_single_calls(plan) && plan.no_duration => {
             format!(
                 "each call through its own tracepoint at its end, so that other calls run no program (tracefs: {place})"
             )
         }
         _ if plan.no_duration => "the ends of all calls pass a typed tracepoint, their entries none".into(),
-        Ok(place) if load::has_single_calls(plan) => {
+        Ok(place) if programs::has_single_calls(plan) => {
             format!("each call through its own tracepoints, so that other calls run no program (tracefs: {place})")
         }
         Ok(_) => "all calls pass typed tracepoints (up to four selected ones have tracepoints of their own)".into(),
