@@ -9,7 +9,7 @@ use super::tree::Tree;
 use super::tsc_clock::TscClock;
 use engine::pipeline::backend::Deliver;
 use events::StreamId;
-use events::functions::{Run, time};
+use events::functions::{Moment, Run, time};
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -158,19 +158,8 @@ impl Process {
         mut tree: Option<&mut Tree>,
         each: &mut dyn Deliver,
     ) -> (usize, bool) {
-        // Before the records: a thread that is gone then has written all of its.
-        let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
-        let looked_now = !over && self.look();
-        // Those that have ended by now have written all of their records.
-        let ended = if tree.is_some() && looked_now { self.ended_threads() } else { Vec::new() };
+        let (over, ended) = self.begin_round(tree.is_some());
         let at = sys::time::monotonic();
-        let now = Instant::now();
-        let mut seen = std::mem::take(&mut self.seen);
-        seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
-        self.chunks.threads().for_each(|tid| {
-            seen.entry(tid).or_insert(now);
-        });
-        self.seen = seen;
         let Process {
             pid,
             own_pid,
@@ -247,37 +236,55 @@ impl Process {
             }
         });
         bounds.broken |= record_filter.impossible() != impossible;
-        // The end of the first thread is that of the process.
         if let Some(tree) = tree {
-            let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
-            for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
-                self.begun.remove(&tid);
-                tree.thread_ends((self.pid as u32, tid), at);
-            }
+            self.end_threads(ended, over, at, tree);
         }
         // What a thread has dropped is in the header of its next chunk; what is left has no chunk to say it.
         if over || last {
-            let left = self.pending();
-            if left > 0 {
-                let stream = Process::stream(self.pid as u32);
-                self.dropped = self.dropped.saturating_add(left);
-                let all = dropped.entry(stream).or_default();
-                *all = all.saturating_add(left);
-                let begins = self.begun.insert(self.pid as u32);
-                let (pid, records) = (self.pid as u32, &[][..]);
-                each.functions(&Run {
-                    stream,
-                    pid,
-                    begins,
-                    records,
-                    high: (to.tsc >> 32) as u32,
-                    from: to,
-                    to,
-                    dropped: left,
-                });
-            }
+            self.deliver_pending(to, dropped, each);
         }
         (records, over || last)
+    }
+
+    /// Looks which threads there are. Returns whether the process is over, and the threads that have ended, if anybody `asks` for them.
+    fn begin_round(&mut self, asks: bool) -> (bool, Vec<u32>) {
+        // Before the records: a thread that is gone then has written all of its.
+        let over = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
+        let looked_now = !over && self.look();
+        // Those that have ended by now have written all of their records.
+        let ended = if asks && looked_now { self.ended_threads() } else { Vec::new() };
+        let now = Instant::now();
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|tid, _| self.chunks.threads().any(|t| t == *tid));
+        self.chunks.threads().for_each(|tid| {
+            seen.entry(tid).or_insert(now);
+        });
+        self.seen = seen;
+        (over, ended)
+    }
+
+    /// Tells `tree` of threads that have ended by that time: all, where the process is over. The end of the first is that of the process.
+    fn end_threads(&mut self, ended: Vec<u32>, over: bool, at: u64, tree: &mut Tree) {
+        let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
+        for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
+            self.begun.remove(&tid);
+            tree.thread_ends((self.pid as u32, tid), at);
+        }
+    }
+
+    /// Delivers, without records, how many were dropped since the last chunks.
+    fn deliver_pending(&mut self, at: Moment, dropped: &mut HashMap<StreamId, u64>, each: &mut dyn Deliver) {
+        let left = self.pending();
+        if left == 0 {
+            return;
+        }
+        let stream = Process::stream(self.pid as u32);
+        self.dropped = self.dropped.saturating_add(left);
+        let all = dropped.entry(stream).or_default();
+        *all = all.saturating_add(left);
+        let begins = self.begun.insert(self.pid as u32);
+        let (pid, high) = (self.pid as u32, (at.tsc >> 32) as u32);
+        each.functions(&Run { stream, pid, begins, records: &[], high, from: at, to: at, dropped: left });
     }
 }
 

@@ -1,0 +1,252 @@
+//! How a session of functions starts: what is there before the command is forked, the server of agents, and the attach to processes that run.
+
+use super::allocations::Heap;
+use super::attach::{self, Running};
+use super::module::Known;
+use super::planner::Planner;
+use super::ready::Plans;
+use super::record_filter::RecordFilter;
+use super::server::{Counts, Room, Said, Server};
+use super::silent::Silent;
+use super::ticks::ticks_per_ms;
+use super::tree::Tree;
+use super::tsc_clock::TscClock;
+use super::untraced::{Executed, Gaps};
+use super::{Agent, bounds, file, loadable, mark, of_functions};
+use engine::backend::launch::{Launched, Waiting};
+use engine::error::{Error, Result};
+use engine::plan::Plan;
+use engine::request::enabling::Enabling;
+use engine::request::expression::Expression;
+use engine::request::functions::Functions;
+use engine::target::{Command, Target};
+use events::StreamId;
+use events::generated::P_PAUSED;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use sys::agent::{Life, Listener};
+
+fn cannot(what: &str, e: &io::Error) -> Error {
+    Error::failed(what, e.to_string(), "free some memory or processes")
+}
+
+/// What must be there before the command is forked: the agent's file, and the socket where agents ask.
+pub struct Offer {
+    file: PathBuf,
+    listener: Listener,
+    /// Users whose processes are answered.
+    users: Vec<u32>,
+    /// The command's program.
+    program: Vec<u8>,
+}
+
+impl Offer {
+    /// For this command.
+    ///
+    /// # Errors
+    /// Its program cannot load the agent, or the agent cannot be put anywhere.
+    pub fn new(command: &Command) -> Result<Offer> {
+        bounds::begin_session();
+        loadable::check(command)?;
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let file = file::place(loadable::loads_asan(command))?;
+        let beside = file.parent().unwrap_or(Path::new("/"));
+        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
+        let own = sys::process::euid();
+        let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
+        Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
+    }
+
+    /// The agent's file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The variables that the command's environment gets.
+    pub fn variables(&self, command: &Command) -> [(&'static str, Vec<u8>); 2] {
+        let file = self.file.as_os_str().as_encoded_bytes();
+        let preloaded = match command.image.variable("LD_PRELOAD") {
+            Some(theirs) if !theirs.is_empty() => [file, b":", theirs].concat(),
+            _ => file.to_vec(),
+        };
+        [("LD_PRELOAD", preloaded), (abi::SOCKET, self.listener.name().as_bytes().to_vec())]
+    }
+
+    /// Answers agents, in threads of its own: after the fork. `command`: the process whose descendants are answered too, where it is known.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
+        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        self.serve_with(room, plan.paused, filter, functions, &plan.enablings, command)
+    }
+
+    pub(super) fn serve_with(
+        self,
+        room: Room,
+        paused: bool,
+        filter: Option<Arc<Expression>>,
+        functions: &Functions,
+        enablings: &[Enabling],
+        command: Option<i32>,
+    ) -> Result<Agent> {
+        let planner = Planner::new(functions.clone(), ticks_per_ms());
+        let begin = |server: &mut Server| command.into_iter().for_each(|pid| server.expect(pid, &self.program));
+        serve(self.listener, planner, self.users, room, paused, filter, functions, enablings, begin)
+            .map(|(agent, _)| agent)
+    }
+}
+
+/// Begins to answer agents, in threads of its own. `begin` tells the server of processes.
+#[allow(clippy::too_many_arguments)]
+fn serve(
+    listener: Listener,
+    planner: Planner,
+    users: Vec<u32>,
+    room: Room,
+    paused: bool,
+    filter: Option<Arc<Expression>>,
+    functions: &Functions,
+    enablings: &[Enabling],
+    begin: impl FnOnce(&mut Server),
+) -> Result<(Agent, Arc<Plans>)> {
+    let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+    let (to, from) = mpsc::channel();
+    let counts = Arc::new(Counts::default());
+    counts.paused.store(paused, Ordering::Release);
+    let (life_of_server, counted) = (Arc::clone(&life), Arc::clone(&counts));
+    let (executed, socket) = (Arc::new(Executed::default()), listener.file());
+    let executed_too = Arc::clone(&executed);
+    let heard = to.clone();
+    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>| {
+        let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
+        events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
+    };
+    let of_heap = || enablings.iter().filter_map(|e| Some((e.id, e.heap()?.clone()))).collect();
+    let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, of_heap(), filter.clone(), !paused));
+    let plans = Arc::new(Plans::new(planner, Box::new(report)));
+    let plans_too = Arc::clone(&plans);
+    let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
+    let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
+    begin(&mut server);
+    std::thread::Builder::new()
+        .name("trapline-agents".into())
+        .spawn(move || server.run())
+        .map_err(|e| cannot("thread", &e))?;
+    let agent = Agent {
+        backlog,
+        command: Launched::default(),
+        attached: Vec::new(),
+        from,
+        counts,
+        _life: life,
+        processes: Vec::new(),
+        silent: Silent::default(),
+        moments: TscClock::new(),
+        tree: None,
+        record_filter: RecordFilter::new(&of_functions(enablings), filter, !paused, plans.numbers()),
+        heap,
+        enablings: enablings.to_vec(),
+        no_functions: functions.none,
+        asked: functions.asked(),
+        has_libraries: functions.libraries,
+        modules: Vec::new(),
+        marks: if paused { vec![mark(&P_PAUSED)] } else { Vec::new() },
+        dropped: HashMap::new(),
+        trouble: Vec::new(),
+        left_out: Vec::new(),
+        socket,
+        executed,
+        gaps: Gaps::default(),
+        stopping: false,
+        finishing: false,
+        left: 0,
+    };
+    Ok((agent, plans))
+}
+
+impl Agent {
+    /// Starts the command with the agent, or injects the agent into running processes.
+    ///
+    /// # Errors
+    /// The command cannot load the agent, or the processes cannot be attached to.
+    pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
+        match &plan.target {
+            Target::Command(command) => Agent::start_command(plan, functions, command),
+            Target::Pids(pids) => Agent::attach(plan, functions, pids),
+            Target::All { .. } => Err(Error::usage("-a", "functions are traced in one program", "use -p PID")),
+        }
+    }
+
+    fn start_command(plan: &Plan, functions: &Functions, command: &Command) -> Result<Agent> {
+        let offer = Offer::new(command)?;
+        let variables = offer.variables(command);
+        let mut waiting = Waiting::fork(command, &variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+        let mut agent = offer.serve(plan, functions, Some(waiting.pid))?;
+        waiting.release();
+        (agent.command, agent.tree) = (Launched::new(waiting.pid, waiting.failure()), Some(Tree::default()));
+        Ok(agent)
+    }
+
+    /// Attaches to processes; to all of them, or to none.
+    fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        bounds::begin_session();
+        possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
+        let mut planner = Planner::new(functions.clone(), ticks_per_ms());
+        let running: Vec<Running> = pids
+            .iter()
+            .map(|pid| Running::new(*pid, |maps| (planner.prepare(*pid, maps), planner.modules(*pid, maps))))
+            .collect::<Result<_>>()?;
+        let first = pids.first().copied().unwrap_or_default();
+        if let Some(ended) = pids.iter().find(|pid| sys::process::has_ended(**pid)) {
+            return Err(attach::ended(*ended));
+        }
+        if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
+            let why = format!("it is in another network namespace than process {first}");
+            return Err(Error::failed(format!("-p {other}"), why, "trace them in two sessions"));
+        }
+        let listener = Listener::near(first).map_err(|e| attach::far(first, &e))?;
+        let name = listener.name().to_string();
+        let users = vec![sys::process::euid(), sys::process::ruid()];
+        let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
+        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        let (mut agent, plans) =
+            serve(listener, planner, users, room, plan.paused, filter, functions, &plan.enablings, begin)?;
+        agent.tree = Some(Tree::default());
+        for process in running {
+            // Dropped, the agent detaches from those that have been attached to.
+            process.attach(&name, &plans)?;
+            agent.attached.push(process.pid());
+        }
+        Ok(agent)
+    }
+}
+
+/// The network namespace of a process, as far as it may be seen.
+fn network_of(pid: i32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()
+}
+
+/// Why a target is refused that is no command, where functions are traced beside other probes.
+pub fn no_command() -> Error {
+    let todo = "trace its functions alone, or start the command under trapline";
+    Error::usage("-p", "functions of a running process share a trace with nothing else", todo)
+}
+
+/// Whether functions can be traced here.
+///
+/// # Errors
+/// Why not.
+pub fn possible() -> std::result::Result<(), String> {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has =
+        |flag: &str| flags.lines().find(|l| l.starts_with("flags")).is_some_and(|l| l.split(' ').any(|f| f == flag));
+    if !has("constant_tsc") || !has("nonstop_tsc") {
+        return Err("the time stamp counter of this processor does not run at a constant rate".into());
+    }
+    file::place(false).map(drop).map_err(|e| e.to_string())
+}
