@@ -118,3 +118,34 @@ pub fn counted<'a, T>(all: &'a [Enabling], counts: &'a [(u32, T)]) -> Vec<(&'a E
     found.sort_by_key(|(e, _)| e.id);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::captures::Captures;
+    use crate::request::call_enabling::call_enablings;
+    use crate::request::functions::function_enablings;
+    use crate::request::heap_enabling::heap_enablings;
+    use crate::request::parse::Request;
+
+    #[test]
+    fn one_list_has_all_kinds_and_numbers_them() {
+        let texts = ["read,write /args.fd == 1/", "function:main", "heap:free"];
+        let requests = texts.map(|text| Request::parse(text).unwrap());
+        let wanted = Calls::parse("write,close").unwrap();
+        // What an enabling has of others goes, and what none has gets one.
+        let calls = of_wanted(call_enablings(&requests).unwrap(), &wanted);
+        let mut all = list(calls.into_iter().map(What::Calls));
+        add(&mut all, function_enablings(&requests).unwrap().into_iter().map(What::Functions));
+        add(&mut all, heap_enablings(&requests, Captures::default()).unwrap().into_iter().map(What::Heap));
+        let labels: Vec<String> = all.iter().map(Enabling::label).collect();
+        assert_eq!(labels, ["read,write /args.fd == 1/", "close", "function:main", "heap:free"]);
+        assert_eq!(all.iter().map(|e| e.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(calls_of(&all), wanted);
+        all[1].removed = true;
+        assert_eq!(calls_of(&all).names(), ["write"]);
+        let counts = [(3, 'd'), (7, 'x'), (1, 'b')];
+        let found: Vec<_> = counted(&all, &counts).into_iter().map(|(e, n)| (e.id, *n)).collect();
+        assert_eq!(found, [(1, 'b'), (3, 'd')]);
+    }
+}
