@@ -172,6 +172,7 @@ fn profile(c: Command) -> Command {
         .args(shared(&["where", "param", "symbols", "debuginfod"]))
         .args(shared(&["output", "quiet", "stats", "explain", "duration", "unwind", "backend", "on-full", "buffer"]))
         .args(profile_args())
+        .args(lens_args())
         .mut_arg("follow", |a| a.help("Follow children (the default)"))
         .mut_arg("where", |a| a.help("Only samples for which EXPR holds, for instance 'cpu == 0' (docs/FILTERS.md)"))
         .mut_arg("output", |a| a.value_name("DIR").help("Write a trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
@@ -372,6 +373,25 @@ fn profile_args() -> Vec<Arg> {
     ]
 }
 
+/// What of stacks is shown, in profiles and heaps.
+fn lens_args() -> Vec<Arg> {
+    vec![
+        value(
+            "focus",
+            "FUNCTION",
+            "Only stacks with FUNCTION, which may have * and ?: calltree and bottom-up begin there",
+        ),
+        value("hide", "FUNCTION", "Leave FUNCTION, which may have * and ?, out of stacks; several times")
+            .action(ArgAction::Append),
+        long_flag("no-inline", "Leave out functions that the compiler has inlined"),
+        value(
+            "percent-limit",
+            "PERCENT",
+            "Leave nodes below PERCENT of the whole out of calltree and bottom-up [default: 0.5]",
+        ),
+    ]
+}
+
 fn session(c: Command) -> Command {
     let named = |c: Command| {
         let name = Arg::new("session").value_name("NAME").required(true);
@@ -502,6 +522,7 @@ fn report(c: Command) -> Command {
             as_views(help, view::OF_TRACES)
         })
         .args(profile_args())
+        .args(lens_args())
         .args(heap::heap_view_args())
         .args(call_args())
         .mut_arg("function", |a| a.short('F'))

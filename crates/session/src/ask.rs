@@ -29,6 +29,8 @@ pub struct Ask {
     pub profile: Profiles,
     /// Heaps.
     pub heap: Heaps,
+    /// What of stacks is shown.
+    pub lens: Lens,
     /// Threads as they are now.
     pub snapshot: Snapshot,
     /// The views: `--as VIEW[=FILE]`.
@@ -310,6 +312,19 @@ pub struct Profiles {
     pub icicle: bool,
 }
 
+/// What of stacks is shown, in profiles and heaps.
+#[derive(Clone, Debug, Default)]
+pub struct Lens {
+    /// `--hide FUNCTION`
+    pub hide: Vec<String>,
+    /// `--focus FUNCTION`
+    pub focus: Option<String>,
+    /// `--no-inline`
+    pub no_inline: bool,
+    /// `--percent-limit PERCENT`
+    pub percent_limit: Option<String>,
+}
+
 /// Heaps, and how they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Heaps {
@@ -383,8 +398,6 @@ pub struct Collector {
 pub struct Snapshot {
     /// `--each`
     pub each: bool,
-    /// `--no-inline`
-    pub no_inline: bool,
     /// `--no-stop`
     pub no_stop: bool,
 }

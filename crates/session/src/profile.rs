@@ -57,7 +57,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let wanted = view::wanted(ask, "table");
     let clocks = Clocks::session(&ask.format);
     let live = !matches!(plan.target, Target::Command(_));
-    let style = Style::of(ask, title(ask, &plan), clocks);
+    let style = Style::of(ask, title(ask, &plan), clocks)?;
     let classes: Vec<&Schema> = classes(&plan);
     let drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     let sinks = sinks(ask, &classes, drawings, style, live)?;

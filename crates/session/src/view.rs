@@ -143,6 +143,8 @@ pub static ALL: &[Kind] = &[
     Kind::calls("calls-json", Form::Data, "an object for each call", Demangle::Plain, calls::json),
     Kind::totals("functions-json", Form::Data, "an object for each function", Demangle::Plain, totals::json),
     Kind::stacks("table", Form::Text, "a table of functions by their samples", stacks::table),
+    Kind::stacks("calltree", Form::Text, "a tree of functions, each below its callers", stacks::calltree),
+    Kind::stacks("bottom-up", Form::Text, "a tree of functions, each below what it calls", stacks::bottom_up),
     Kind::stacks("folded", Form::Data, "folded stacks", stacks::folded),
     Kind::stacks("flame", Form::Svg, "a flame graph", stacks::flame),
     Kind {
@@ -166,6 +168,18 @@ pub static ALL: &[Kind] = &[
     Kind::heap("totals", Form::Text, "all allocations, by stack", memory::totals::write),
     Kind::heap("temporary", Form::Text, "blocks that were freed at once", memory::temporary::write),
     Kind::heap("growth", Form::Text, "memory over time", memory::growth::write),
+    Kind::heap(
+        "calltree",
+        Form::Text,
+        "a tree of functions by their memory, each below its callers",
+        memory::profile::calltree,
+    ),
+    Kind::heap(
+        "bottom-up",
+        Form::Text,
+        "a tree of functions by their memory, each below what it calls",
+        memory::profile::bottom_up,
+    ),
     Kind::heap("flame", Form::Svg, "a flame graph of memory", memory::profile::flame),
     Kind::heap("pprof", Form::Binary(""), "memory for pprof", memory::profile::pprof),
     Kind::heap("folded", Form::Data, "folded stacks of memory", memory::profile::folded),
@@ -365,17 +379,23 @@ mod tests {
                 assert_eq!(same.count(), 1, "{name}");
             }
         }
-        assert_eq!(names(&[Of::Stacks]), ["table", "folded", "flame", "pprof", "json"]);
+        assert_eq!(names(&[Of::Stacks]), ["table", "calltree", "bottom-up", "folded", "flame", "pprof", "json"]);
         assert_eq!(find("json", OF_TRACES).map(|kind| kind.of).ok(), Some(Of::Events));
         assert_eq!(find("json", &[Of::Heap]).map(|kind| kind.name).ok(), Some("heap-json"));
         let said = find("flam", &[Of::Stacks]).err().map(|e| e.to_string());
-        assert_eq!(said.as_deref(), Some("--as flam: no such view (table, folded, flame, pprof or json)"));
+        assert_eq!(
+            said.as_deref(),
+            Some("--as flam: no such view (table, calltree, bottom-up, folded, flame, pprof or json)")
+        );
     }
 
     #[test]
     fn help_names_the_default_and_pictures() {
         let (stacks, all) = (&[Of::Stacks][..], OF_TRACES);
-        assert_eq!(or(&help(stacks, stacks, "table")), "table [default], folded, flame (SVG), pprof or json");
-        assert_eq!(help(stacks, all, "")[4], "profile-json");
+        assert_eq!(
+            or(&help(stacks, stacks, "table")),
+            "table [default], calltree, bottom-up, folded, flame (SVG), pprof or json"
+        );
+        assert_eq!(help(stacks, all, "")[6], "profile-json");
     }
 }

@@ -30,6 +30,7 @@ pub mod totals;
 pub mod verdict;
 mod words;
 
+use crate::profile::lens::Lens;
 pub use diff::Diff;
 pub use intern::Intern;
 pub use model::{Model, Summary};
@@ -87,10 +88,14 @@ pub struct Options {
     pub of: Of,
     /// Events that were lost before they came, of whatever kind, where that is known.
     pub lost: Option<u64>,
+    /// What of stacks is shown in flame, pprof, folded and trees.
+    pub lens: Lens,
+    /// Nodes of trees that weigh less, in thousandths of the whole, are not shown.
+    pub least: u64,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { name: String::new(), top: 20, of: Of::default(), lost: None }
+        Options { name: String::new(), top: 20, of: Of::default(), lost: None, lens: Lens::default(), least: 5 }
     }
 }

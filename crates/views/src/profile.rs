@@ -3,18 +3,20 @@
 //! ```text
 //! Frame ─► Stacks::frame ─┐
 //! frames ─► Stacks::stack ─┼─► Stacks::add(stack, labels, weight, time) ─► Stacks ─┬► functions ─► table, live screen
-//! Labels ─► Stacks::labels┘                                                        ├► tree ─► flame
+//! Labels ─► Stacks::labels┘                                     (through a lens)    ├► tree ─► flame, calltree
 //!                                                                                  └► folded · pprof · json
 //! ```
 //!
 //! A distinct stack is held once, with its weight. A view reads [`Stacks`] and nothing else, as often as it wants to. Names may
 //! contain any characters; each view escapes them as its format needs ([`name`]).
 
+pub mod calltree;
 pub mod diff;
 pub mod flame;
 pub mod folded;
 pub mod functions;
 pub mod json;
+pub mod lens;
 pub mod name;
 pub mod pprof;
 pub mod stacks;

@@ -3,8 +3,8 @@
 use clap::ArgMatches;
 use clap_complete::Shell;
 use session::ask::{
-    Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Names, Profiles, Recorded, Select, Session, Show,
-    Slab, Snapshot, Tables, Targets, Tracer, Tracing,
+    Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Lens, Names, Profiles, Recorded, Select, Session,
+    Show, Slab, Snapshot, Tables, Targets, Tracer, Tracing,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -128,7 +128,13 @@ pub fn ask(m: &ArgMatches) -> Ask {
             icicle: flag(m, "icicle"),
         },
         heap: heap(m),
-        snapshot: Snapshot { each: flag(m, "each"), no_inline: flag(m, "no-inline"), no_stop: flag(m, "no-stop") },
+        lens: Lens {
+            hide: texts(m, "hide"),
+            focus: text(m, "focus"),
+            no_inline: flag(m, "no-inline"),
+            percent_limit: text(m, "percent-limit"),
+        },
+        snapshot: Snapshot { each: flag(m, "each"), no_stop: flag(m, "no-stop") },
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
         trace: Recorded {
             dir: one::<OsString>(m, "dir").map(PathBuf::from),

@@ -1,7 +1,8 @@
 //! The options of `trapline heap`.
 
 use super::{
-    as_views, format_args, long_flag, on_stdout, selection_args, session_args, target_args, traced_command, value,
+    as_views, format_args, lens_args, long_flag, on_stdout, selection_args, session_args, target_args, traced_command,
+    value,
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, value_parser};
@@ -60,6 +61,7 @@ pub(super) fn heap(c: Command) -> Command {
         .mut_arg("on-full", |a| a.help("Full buffer: block the command's threads [default], or drop and count"))
         .arg(value("sample", "BYTES", "Record one allocation for so many bytes (such as 512K), and weigh it accordingly"))
         .args(heap_view_args())
+        .args(lens_args())
         .arg(views())
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(long_flag("collector", "What 'heap start' starts").requires("attach").hide(true))
@@ -72,6 +74,7 @@ pub(super) fn heap(c: Command) -> Command {
         .subcommand(
             command("print", "Show what was allocated since 'start' and not freed")
                 .args(heap_view_args())
+                .args(lens_args())
                 .arg(views()),
         )
         .subcommand(command("reset", "Forget all blocks and totals, and begin anew"))

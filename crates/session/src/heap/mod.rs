@@ -76,5 +76,6 @@ pub fn style(ask: &Ask) -> Result<Style> {
     let comm = || sys::proc::comm(process(ask)).map(|c| String::from_utf8_lossy(&c).into_owned());
     let name = name.or_else(comm).unwrap_or_default();
     let realtime_offset = sys::time::realtime() as i64 - sys::time::monotonic() as i64;
-    Ok(Style { options: Options { name, top, of, lost: None }, min_age, realtime_offset })
+    let (lens, least) = view::stacks::lens(ask)?;
+    Ok(Style { options: Options { name, top, of, lost: None, lens, least }, min_age, realtime_offset })
 }

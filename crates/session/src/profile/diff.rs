@@ -20,7 +20,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// Runs the command.
 pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
-    let style = Style::of(ask, format!("{} → {}", a.display(), b.display()), Clocks::now());
+    let style = Style::of(ask, format!("{} → {}", a.display(), b.display()), Clocks::now())?;
     let wanted = view::wanted(ask, "table");
     let mut drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     // A folded file knows no modules: then functions are compared by their names alone.

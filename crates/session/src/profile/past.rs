@@ -34,7 +34,7 @@ pub fn of_trace(ask: &Ask, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let classes = classes(&trace);
     has_selected_stacks(dir, &classes)?;
     let profile = super::profile(ask, &classes)?;
-    let style = Style::of(ask, String::new(), Clocks::now());
+    let style = Style::of(ask, String::new(), Clocks::now())?;
     let sink = ProfileSink::new(Rc::clone(&profile), Vec::new(), style, false);
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);

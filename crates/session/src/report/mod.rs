@@ -588,7 +588,7 @@ fn profile_of(
     };
     let classes: Vec<&Schema> = known.filter(selected).collect();
     profile::has_selected_stacks(&trace.dir, &classes)?;
-    let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks);
+    let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks)?;
     Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
 }
 

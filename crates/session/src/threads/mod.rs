@@ -86,7 +86,7 @@ pub fn run(ask: &Ask) -> Result<u8> {
         views::threads::json(&found, &deadlocks, out.buffer());
     } else {
         let colour = screen::colour(&ask.format, &out);
-        let style = Style { colour, each: ask.snapshot.each, no_inline: ask.snapshot.no_inline };
+        let style = Style { colour, each: ask.snapshot.each, no_inline: ask.lens.no_inline };
         views::threads::text(&found, &deadlocks, style, out.buffer());
     }
     out.close();

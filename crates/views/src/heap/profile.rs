@@ -4,6 +4,7 @@
 
 use super::rows::{Row, Rows};
 use super::{Of, Options};
+use crate::profile::calltree::CallTree;
 use crate::profile::flame::Flame;
 use crate::profile::{Blocks, By, FrameId, Labels, LabelsId, Stacks, Tally, folded, pprof};
 
@@ -41,27 +42,44 @@ fn add(rows: &Rows, row: &Row, sum: super::Sum, labels: LabelsId, stacks: &mut S
 
 /// A flame graph.
 pub fn flame(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
-    let (stacks, by) = drawn(rows, options);
+    let (stacks, by) = whole(rows, options);
     let mut title = format!("{}: memory, {}", options.name, options.of.name());
     if rows.summary.sample > 0 {
         let bytes = crate::units::size(rows.summary.sample);
         title += &format!(" (estimates: one sample for {bytes})");
     }
-    Flame { title, by, ..Flame::default() }.write(&stacks, out);
+    let flame = Flame { title, by, ..Flame::default() };
+    options.lens.whole(&stacks, |seen| flame.write(seen, out));
 }
 
 /// pprof's format, not compressed. `realtime_offset` is CLOCK_REALTIME minus the clock of the events, ns.
 pub fn pprof(rows: &Rows, options: &Options, realtime_offset: i64, out: &mut Vec<u8>) {
-    pprof::write(&drawn(rows, options).0, realtime_offset, out);
+    options.lens.whole(&whole(rows, options).0, |seen| pprof::write(seen, realtime_offset, out));
 }
 
 /// Folded stacks.
 pub fn folded(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
-    let (stacks, by) = drawn(rows, options);
-    folded::write(&stacks, by, out);
+    let (stacks, by) = whole(rows, options);
+    options.lens.whole(&stacks, |seen| folded::write(seen, by, out));
 }
 
-fn drawn(rows: &Rows, options: &Options) -> (Stacks, By) {
+/// A tree of functions, each below its callers.
+pub fn calltree(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    tree(rows, options, false, out);
+}
+
+/// A tree of functions, each below what it calls.
+pub fn bottom_up(rows: &Rows, options: &Options, _realtime_offset: i64, out: &mut Vec<u8>) {
+    tree(rows, options, true, out);
+}
+
+fn tree(rows: &Rows, options: &Options, bottom_up: bool, out: &mut Vec<u8>) {
+    let (stacks, by) = whole(rows, options);
+    let (lens, least) = (options.lens.clone(), options.least);
+    CallTree { bottom_up, lens, by, least, rows: usize::MAX, width: usize::MAX }.write(&stacks, out);
+}
+
+fn whole(rows: &Rows, options: &Options) -> (Stacks, By) {
     let (mut stacks, by) = profile(rows, options.of);
     stacks.set_lost(Some(options.lost.unwrap_or(0).max(rows.summary.lost)));
     (stacks, by)

@@ -280,6 +280,22 @@ impl Stacks {
         Stacks { blocks: Some(blocks), ..Stacks::new(Unit::Bytes) }
     }
 
+    /// An empty profile of the same kind, with the same losses.
+    pub(super) fn empty(&self) -> Stacks {
+        Stacks { blocks: self.blocks, lost: self.lost, ..Stacks::with_limits(self.unit, self.limits) }
+    }
+
+    /// It lasts from the one to the other time, ns of the monotonic clock.
+    pub(super) fn set_span(&mut self, span: Option<(u64, u64)>) {
+        self.span = span;
+    }
+
+    /// Samples that did not fit elsewhere.
+    pub(super) fn add_not_held(&mut self, tally: Tally) {
+        self.total.join(tally);
+        self.not_held.join(tally);
+    }
+
     /// What blocks are called, where samples are blocks.
     pub fn blocks(&self) -> Option<Blocks> {
         self.blocks
