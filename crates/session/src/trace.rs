@@ -4,14 +4,31 @@ use crate::ask::Ask;
 use crate::output::Output;
 use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
-use crate::view::{self, Of, lines};
+use crate::view::{self, Kind, Make, Of, lines};
 use crate::{combinations, durations, filter, stacks, target};
 use engine::Result;
 use engine::capture::captures::Captures;
 use engine::request::call_enabling;
+use engine::request::select::FD_CALLS as DESCRIPTORS;
+use std::borrow::Cow;
+
+/// What a table of descriptors needs, where nothing else is asked for: the calls that open and close them, with their stacks.
+fn for_view<'a>(ask: &'a Ask, kind: &Kind) -> Cow<'a, Ask> {
+    let Make::Table(_) = kind.make else { return Cow::Borrowed(ask) };
+    let mut ask = ask.clone();
+    if ask.select.expr.is_empty() && ask.select.trace.is_empty() {
+        ask.select.trace = vec![DESCRIPTORS.join(",")];
+    }
+    if ask.format.stack_trace.is_empty() && !ask.format.no_stacks {
+        ask.format.stack_trace = vec!["source".into()];
+    }
+    Cow::Owned(ask)
+}
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
+    let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
+    let ask = &for_view(ask, kind);
     let (mut selection, raw) = filter::selection(ask)?;
     filter::apply(ask, &mut selection, &[])?;
     let (mut plan, mut why) = target::plan(ask, target::target(ask)?, &selection)?;
@@ -26,7 +43,6 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let per_thread = ask.target.follow > 1 && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.
     let output = Output::open(output, ask.keep.append, per_thread)?;
-    let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
     let shown = lines::shown(ask, &output, raw, kind, Clocks::session(&ask.format))?;
     Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask)
 }

@@ -78,6 +78,8 @@ pub enum Form {
 pub enum Make {
     /// Lines of events.
     Lines(fn(Options) -> Box<dyn View + Send>),
+    /// A table of events, at their end.
+    Table(fn() -> Box<dyn View>),
     /// A table of all events of a trace.
     Trace(fn(stats::Table) -> Box<dyn View>),
     /// Function calls, as they end or begin.
@@ -112,6 +114,14 @@ pub static ALL: &[Kind] = &[
     Kind::lines("text", Form::Text, "lines as strace's", |o| Box::new(views::text::Text::new(o))),
     Kind::lines("json", Form::Data, "an object for each event (docs/JSON.md)", |o| Box::new(views::json::Json::new(o))),
     Kind::lines("record", Form::Data, "a line for each event, for scripts (docs/RECORD.md)", lines::record),
+    Kind {
+        name: "open",
+        short: "open",
+        help: "descriptors that were opened and not closed, by stack",
+        of: Of::Events,
+        form: Form::Text,
+        make: Make::Table(|| Box::new(views::open_files::OpenFiles::default())),
+    },
     Kind::trace("stats", Form::Text, "what is in the trace", stats::text),
     Kind::trace("stats-json", Form::Data, "what is in the trace, as one object", stats::json),
     Kind {

@@ -10,6 +10,7 @@ pub mod heap;
 pub mod json;
 pub mod latency;
 pub mod names;
+pub mod open_files;
 pub mod options;
 pub mod profile;
 mod protobuf;

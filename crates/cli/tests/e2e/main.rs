@@ -55,6 +55,7 @@ mod list;
 mod no_duration;
 mod odd_files;
 mod old_traces;
+mod open_files;
 mod options;
 mod outliving;
 mod output;

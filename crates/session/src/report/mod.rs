@@ -258,6 +258,7 @@ impl Outputs {
                 let options = screen::options(ask, &output, raw.to_vec(), clocks)?;
                 self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
             }
+            Make::Table(make) => self.views.push((Shown::table(make()), open()?)),
             Make::Lines(make) => {
                 let output = open()?;
                 self.lines = Some(make);
@@ -327,8 +328,9 @@ struct Outcome {
 fn resolver(ask: &Ask, trace: &Trace, selection: &Selection, views: &[Show]) -> Result<Option<Resolver>> {
     let form = stacks::form(&ask.format)?;
     let kind = |v: &Show| !v.view.starts_with("stats");
-    let shown =
-        ask.table.by.is_some() || form != Stacks::Fields && ask.table.latency.is_none() && views.iter().any(kind);
+    let shown = ask.table.by.is_some()
+        || views.iter().any(|v| v.view == "open")
+        || form != Stacks::Fields && ask.table.latency.is_none() && views.iter().any(kind);
     let known = trace.classes();
     let selected = known
         .filter(|s| if s.class == Class::Syscall { selection.calls.contains(s) } else { selection.is_selected(s) });

@@ -26,6 +26,7 @@ pub fn shown(ask: &Ask, output: &Output, raw: Vec<bool>, kind: &Kind, clocks: Cl
     let table = Some(summary_view(&ask.table)?).filter(|_| summary);
     let lines: Option<Box<dyn View>> = match kind.make {
         _ if ask.table.summary_only => None,
+        Make::Table(make) if !summary => return Ok(Shown::table(make())),
         Make::Lines(make) => Some(make(opts)),
         _ => return Err(unknown(kind.name, &super::names(&[super::Of::Events]))),
     };

@@ -22,6 +22,7 @@ use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
 
+pub(crate) use call::complete;
 pub use call::entered;
 pub use types::c_type;
 
