@@ -71,7 +71,8 @@ fn command() -> Command {
         )
 }
 
-const DIFF: &str = "Show what has changed from one recording to another: function calls, heaps, or stacks of profiles";
+const DIFF: &str =
+    "Show what has changed from one recording to another: system calls, function calls, heaps, or stacks of profiles";
 
 /// Completes a command that has a name.
 type Rest = fn(Command) -> Command;
@@ -189,7 +190,7 @@ fn profile(c: Command) -> Command {
 }
 
 /// The views of a difference.
-const DIFFERENCES: &str = "Of function calls: functions [default] or functions-json; of heaps: text [default]; of stacks: table [default], \
+const DIFFERENCES: &str = "Of system calls: calls [default] or calls-json; of function calls: functions [default] or functions-json; of heaps: text [default]; of stacks: table [default], \
                            folded or flame (SVG); on stdout or in FILE";
 
 fn diff(c: Command) -> Command {
@@ -201,7 +202,7 @@ fn diff(c: Command) -> Command {
     c
         .override_usage("trapline diff [OPTIONS] A B")
         .after_help("Calls are compared by their times and numbers, heaps by the bytes of each stack, other stacks by their shares of the whole.")
-        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks"))
+        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks; of system calls, also a pattern such as 'old-*'"))
         .arg(dir_or_file("B", "The recording after"))
         .arg(value("as", "VIEW[=FILE]", DIFFERENCES).action(ArgAction::Append))
         .args(heap::heap_view_args())

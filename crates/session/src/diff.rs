@@ -2,6 +2,7 @@
 //! stacks of a profile.
 
 use crate::ask::{Ask, Show};
+use crate::call_diff;
 use crate::heap::past as heap;
 use crate::output::Output;
 use crate::profile;
@@ -9,7 +10,7 @@ use crate::report::whole;
 use crate::view::calls::{self, Demangle};
 use crate::view::screen;
 use crate::view::totals::{self, Asked, Calls};
-use ctf::trace::{Found, Trace};
+use ctf::trace::Found;
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 use std::path::Path;
@@ -39,10 +40,21 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     let _ = sys::process::raise_file_limit();
     let is_of_heap = ask.show.iter().all(|show| show.view == "text");
     if is_of_heap && heap::is_of_heap(ask, a) && heap::is_of_heap(ask, b) {
-        let (before, after) = (trace(a)?, trace(b)?);
+        let (before, after) = (call_diff::trace(a)?, call_diff::trace(b)?);
         heap::diff(ask, &before, &after)?;
         let status = whole::tell(ask, &before, None).max(whole::tell(ask, &after, None));
         return crate::report::damage(&before, status).and(crate::report::damage(&after, status));
+    }
+    let asks_calls = !ask.show.is_empty() && ask.show.iter().all(|show| call_diff::is_view(&show.view));
+    if asks_calls || call_diff::is_several(a) || call_diff::is_several(b) {
+        return call_diff::run(ask, &call_diff::Side::read(a)?, &call_diff::Side::read(b)?);
+    }
+    if ask.show.is_empty() && [a, b].iter().all(|dir| call_diff::is_trace(dir) && !has_calls_only(dir)) {
+        let (before, after) = (call_diff::Side::read(a)?, call_diff::Side::read(b)?);
+        let has_none = before.is_empty() && after.is_empty();
+        if !before.has_stacks() && !after.has_stacks() && !has_none {
+            return call_diff::run(ask, &before, &after);
+        }
     }
     let of_calls = match views.iter().filter(|v| v.0.is_some()).count() {
         0 if views.is_empty() => has_calls_only(a) && has_calls_only(b),
@@ -64,7 +76,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
             named.map(|(kind, file)| Ok((kind, Output::view(file)?))).collect::<Result<Vec<_>>>()?
         }
     };
-    let (before, after) = (trace(a)?, trace(b)?);
+    let (before, after) = (call_diff::trace(a)?, call_diff::trace(b)?);
     let demangle = Demangle::of(ask, Demangle::Simple);
     let calls = |trace| Calls::new(trace, asked(ask)?, demangle);
     let (from, to) = (calls(&before)?, calls(&after)?);
@@ -96,15 +108,6 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
 fn asked(ask: &Ask) -> Result<Asked> {
     let selection = calls::selection(ask)?;
     Ok(Asked { window: 0..=u64::MAX, pids: Vec::new(), wanted: Functions::default(), selection })
-}
-
-fn trace(dir: &Path) -> Result<Box<Trace>> {
-    let failed = |why: String| Error::failed(dir.display().to_string(), why, "name a trace with function calls");
-    match ctf::trace::open(dir) {
-        Ok(Found::Native(trace)) => Ok(trace),
-        Ok(Found::Foreign) => Err(failed("it is not a trace of trapline".into())),
-        Err(e) => Err(failed(e.to_string())),
-    }
 }
 
 /// Whether this is a trace with function calls and without stacks. What cannot be opened is reported by whoever needs it.

@@ -8,6 +8,7 @@
 //! Nothing here knows the command line. docs/EMBED.md has an example.
 
 pub mod ask;
+mod call_diff;
 mod captures;
 mod combinations;
 pub mod diagnosis;

@@ -8,7 +8,7 @@
 //! more than 8.5 KB. 10,000 rows are 15 MB as a rule; 100 MB if each of them had times from 0 to centuries.
 
 mod histogram;
-mod subject;
+pub(crate) mod subject;
 mod table;
 
 use crate::View;

@@ -15,6 +15,7 @@ mod babeltrace;
 mod bad_input;
 mod beside_probes;
 mod beside_strace;
+mod call_diff;
 mod calls;
 mod captures;
 mod checkers;

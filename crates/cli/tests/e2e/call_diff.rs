@@ -1,0 +1,59 @@
+//! `trapline diff` of system calls.
+
+use crate::lab::{self, User};
+use std::path::Path;
+
+fn recorded(user: User, dir: &Path, command: &[&str]) -> String {
+    let path = dir.to_str().expect("UTF-8").to_string();
+    let out = lab::run(&mut lab::trapline(user, &[&["record", "-o", &path, "--"], command].concat()));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    path
+}
+
+fn diff(user: User, args: &[&str]) -> String {
+    let out = lab::run(&mut lab::trapline(user, &[&["diff"], args].concat()));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    out.out()
+}
+
+#[test]
+fn what_a_command_does_otherwise_is_shown() {
+    lab::each_backend(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let a = recorded(user, &dir.join("a"), &["cat", "/etc/hostname"]);
+        let b = recorded(user, &dir.join("b"), &["sh", "-c", "cat /etc/hostname /etc/passwd /no/such/file; true"]);
+        let text = diff(user, &[&a, &b]);
+        assert!(text.starts_with("calls change errors change "), "{text}");
+        for line in ["\nWhat fails otherwise:\n", " ENOENT\n", "\nOnly after, ", " /no/such/file\n", " /etc/passwd\n"] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let only_after = text.split("Only after").nth(1).unwrap_or_default();
+        assert!(!only_after.contains("/etc/hostname"), "{text}");
+        assert_eq!(diff(user, &[&a, &a]), "No call has changed.\n");
+        let json = diff(user, &["--as", "calls-json", &a, &b]);
+        let lines = json.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON"));
+        assert!(lines.into_iter().any(|l| l["type"] == "file" && l["path"] == "/no/such/file" && l["only"] == "after"));
+    });
+}
+
+#[test]
+fn runs_are_compared_with_runs() {
+    let dir = lab::scratch();
+    testkit::open_to_all(&dir, 0o777);
+    lab::each_user(|user| {
+        let dir = dir.join(format!("{user:?}"));
+        std::fs::create_dir(&dir).expect("a directory");
+        testkit::open_to_all(&dir, 0o777);
+        for n in 0..3 {
+            recorded(user, &dir.join(format!("old-{n}")), &["true"]);
+            recorded(user, &dir.join(format!("new-{n}")), &["cat", "/etc/hostname"]);
+        }
+        let [old, new] = ["old-*", "new-*"].map(|p| dir.join(p).to_str().expect("UTF-8").to_string());
+        let text = diff(user, &[&old, &new]);
+        assert!(text.starts_with("means of 3 and 3 runs; ~ where a change may be chance\n"), "{text}");
+        assert!(text.contains(" /etc/hostname\n"), "{text}");
+        let out = lab::run(&mut lab::trapline(user, &["diff", &format!("{old}x"), &new]));
+        assert!(out.code() == 125 && out.stderr.contains("no such recording"), "{}", out.stderr);
+    });
+}

@@ -1,0 +1,436 @@
+//! What has changed in the system calls from some runs to others: counts, times, errors, and the files that are named.
+//!
+//! ```text
+//! calls change errors change   time   change call
+//! ----- ------ ------ ------ ------ -------- ------
+//!    40    +28      3     +3 9.10ms  +8.05ms openat
+//! ```
+//!
+//! Of several runs, numbers are means; behind a time is the half of its range. A change that is smaller than the ranges of both sides
+//! together is marked `~`: it may be chance.
+
+use crate::View;
+use crate::latency::By;
+use crate::latency::subject::Subject;
+use crate::table::{Align, Table};
+use crate::units::duration;
+use crate::write::json as w;
+use events::Event;
+use events::layout::CAP_NO_RESULT;
+use events::names::Names;
+use events::stacks;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The most paths that are remembered of a run, and bytes of them.
+const MOST_PATHS: usize = 100_000;
+const MOST_BYTES: usize = 16 << 20;
+
+/// What is added up of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    calls: u64,
+    errors: u64,
+    time: u64,
+}
+
+/// The calls of one run.
+#[derive(Default)]
+pub struct Counts {
+    calls: BTreeMap<String, Sum>,
+    errors: BTreeMap<(String, String), u64>,
+    paths: HashMap<Subject, u64>,
+    bytes: usize,
+    /// Paths did not fit.
+    full: bool,
+    lost: u64,
+    /// Events that are no calls have stacks.
+    pub has_stacks: bool,
+}
+
+impl Counts {
+    /// Whether there is no call.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+}
+
+impl View for Counts {
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, _: &mut Vec<u8>) {
+        self.has_stacks |= stacks::may_have(ev.schema) && ev.schema.args.iter().any(stacks::is_stack);
+        if !ev.is_syscall() || ev.caps() & CAP_NO_RESULT != 0 {
+            return;
+        }
+        let name = Subject::of(ev, By::Call, names).name(By::Call, b"");
+        if let Some(errno) = ev.errno() {
+            let error = events::errno::lookup(errno).map_or_else(|| errno.to_string(), |(name, _)| name.to_string());
+            *self.errors.entry((name.clone(), error)).or_default() += 1;
+        }
+        let sum = self.calls.entry(name).or_default();
+        sum.calls += 1;
+        sum.errors += u64::from(ev.errno().is_some());
+        sum.time = sum.time.saturating_add(ev.duration().unwrap_or(0));
+        let path = Subject::of(ev, By::Path, names);
+        if is_file(&path) {
+            if let Some(n) = self.paths.get_mut(&path) {
+                *n += 1;
+            } else if self.paths.len() < MOST_PATHS && self.bytes + path.heap() <= MOST_BYTES {
+                self.bytes += path.heap();
+                self.paths.insert(path, 1);
+            } else {
+                self.full = true;
+            }
+        }
+    }
+
+    fn lost(&mut self, events: u64) {
+        self.lost = self.lost.saturating_add(events);
+    }
+}
+
+/// Whether it is a file with a name, which may be the same in another run.
+fn is_file(path: &Subject) -> bool {
+    const NAMELESS: [&[u8]; 3] = [b"pipe:[", b"socket:[", b"anon_inode:"];
+    matches!(path, Subject::Path(name) if !NAMELESS.iter().any(|n| name.starts_with(n)))
+}
+
+/// Numbers of several runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Spread {
+    mean: f64,
+    /// Half of the range.
+    half: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = u64> + Clone) -> Spread {
+        let n = values.clone().count().max(1) as f64;
+        let (least, most) = (values.clone().min().unwrap_or(0) as f64, values.clone().max().unwrap_or(0) as f64);
+        Spread { mean: values.map(|v| v as f64).sum::<f64>() / n, half: (most - least) / 2.0 }
+    }
+
+    fn number(self) -> String {
+        if self.mean.fract() == 0.0 { format!("{:.0}", self.mean) } else { format!("{:.1}", self.mean) }
+    }
+}
+
+/// From one side to the other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Change {
+    before: Spread,
+    after: Spread,
+}
+
+impl Change {
+    fn size(&self) -> f64 {
+        (self.after.mean - self.before.mean).abs()
+    }
+
+    fn signed(&self, show: impl Fn(f64) -> String) -> String {
+        let by = self.after.mean - self.before.mean;
+        if by == 0.0 {
+            return "0".into();
+        }
+        let chance = if self.size() <= self.before.half + self.after.half { "~" } else { "" };
+        format!("{chance}{}{}", if by > 0.0 { "+" } else { "-" }, show(by.abs()))
+    }
+}
+
+/// A row: calls, errors and time of a call.
+struct Row {
+    name: String,
+    numbers: [Change; 3],
+}
+
+/// What rows are sorted by: the largest change of it comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Their time.
+    #[default]
+    Time,
+    /// How many they are.
+    Calls,
+    /// How many have failed.
+    Errors,
+    /// By their names.
+    Name,
+}
+
+impl Sort {
+    /// The order that is called `name`.
+    pub fn parse(name: &str) -> Option<Sort> {
+        Some(match name {
+            "time" | "total" => Sort::Time,
+            "calls" => Sort::Calls,
+            "errors" => Sort::Errors,
+            "name" => Sort::Name,
+            _ => return None,
+        })
+    }
+}
+
+/// Two sides, each of one or more runs.
+#[derive(Clone, Copy)]
+pub struct Diff<'a> {
+    /// The runs that are compared with.
+    pub before: &'a [Counts],
+    /// The runs that are compared.
+    pub after: &'a [Counts],
+}
+
+fn number(n: f64) -> String {
+    Spread { mean: n, half: 0.0 }.number()
+}
+
+fn time(ns: f64) -> String {
+    duration(ns as u64)
+}
+
+impl Diff<'_> {
+    fn change(&self, of: impl Fn(&Counts) -> u64 + Copy) -> Change {
+        Change { before: Spread::of(self.before.iter().map(of)), after: Spread::of(self.after.iter().map(of)) }
+    }
+
+    fn runs(&self) -> impl Iterator<Item = &Counts> {
+        self.before.iter().chain(self.after)
+    }
+
+    /// The calls, those that are the same on both sides too.
+    fn rows(&self, sort: Sort) -> Vec<Row> {
+        let names: BTreeSet<&String> = self.runs().flat_map(|c| c.calls.keys()).collect();
+        let row = |name: &String| {
+            let sum = |c: &Counts| c.calls.get(name).copied().unwrap_or_default();
+            let numbers = [self.change(|c| sum(c).calls), self.change(|c| sum(c).errors), self.change(|c| sum(c).time)];
+            Row { name: name.clone(), numbers }
+        };
+        let mut rows: Vec<Row> = names.into_iter().map(row).collect();
+        let by = match sort {
+            Sort::Name => return rows,
+            Sort::Calls => 0,
+            Sort::Errors => 1,
+            Sort::Time => 2,
+        };
+        rows.sort_by(|a, b| b.numbers[by].size().total_cmp(&a.numbers[by].size()));
+        rows
+    }
+
+    fn errors(&self) -> Vec<(&(String, String), Change)> {
+        let kinds: BTreeSet<&(String, String)> = self.runs().flat_map(|c| c.errors.keys()).collect();
+        let change = |kind| (kind, self.change(|c: &Counts| c.errors.get(kind).copied().unwrap_or(0)));
+        let mut all: Vec<_> = kinds.into_iter().map(change).filter(|(_, change)| change.size() > 0.0).collect();
+        all.sort_by(|a, b| b.1.size().total_cmp(&a.1.size()));
+        all
+    }
+
+    /// Paths that all runs of the one side name and none of the other, with the mean of their calls.
+    fn only(&self, after: bool) -> Vec<(String, f64)> {
+        let (these, others) = if after { (self.after, self.before) } else { (self.before, self.after) };
+        let Some((first, rest)) = these.split_first() else { return Vec::new() };
+        let in_all = |path: &Subject| rest.iter().all(|c| c.paths.contains_key(path));
+        let in_none = |path: &Subject| others.iter().all(|c| !c.paths.contains_key(path));
+        let mean = |path: &Subject| Spread::of(these.iter().map(|c| c.paths.get(path).copied().unwrap_or(0))).mean;
+        let paths = first.paths.keys().filter(|path| in_all(path) && in_none(path));
+        let mut all: Vec<(String, f64)> = paths.map(|path| (path.name(By::Path, b""), mean(path))).collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        all
+    }
+
+    /// Appends tables: the calls, what fails otherwise, and the files that only one side names; at most `most` rows of each.
+    pub fn text(&self, sort: Sort, most: usize, out: &mut Vec<u8>) {
+        let several = self.before.len() > 1 || self.after.len() > 1;
+        if several {
+            let (a, b) = (self.before.len(), self.after.len());
+            let text = format!("means of {a} and {b} runs; ~ where a change may be chance\n\n");
+            out.extend_from_slice(text.as_bytes());
+        }
+        let rows = self.rows(sort);
+        let changed: Vec<&Row> = rows.iter().filter(|r| r.numbers.iter().any(|n| n.size() > 0.0)).collect();
+        let right = |names: &[&'static str]| names.iter().map(|n| (*n, Align::Right)).collect::<Vec<_>>();
+        let heads = right(&["calls", "change", "errors", "change", "time", "change"]);
+        let mut table = Table::new(heads.into_iter().chain([("call", Align::Left)]));
+        for r in changed.iter().take(most) {
+            let [calls, errors, spent] = r.numbers;
+            let range = if several { format!(" +-{}", time(spent.after.half)) } else { String::new() };
+            table.row(vec![
+                calls.after.number(),
+                calls.signed(number),
+                errors.after.number(),
+                errors.signed(number),
+                format!("{}{range}", time(spent.after.mean)),
+                spent.signed(time),
+                r.name.clone(),
+            ]);
+        }
+        if changed.is_empty() {
+            out.extend_from_slice(b"No call has changed.\n");
+        } else {
+            table.write(out);
+        }
+        more(changed.len(), most, out);
+        let errors = self.errors();
+        if !errors.is_empty() {
+            out.extend_from_slice(b"\nWhat fails otherwise:\n\n");
+            let heads = right(&["errors", "change"]).into_iter();
+            let mut table = Table::new(heads.chain([("call", Align::Left), ("error", Align::Left)]));
+            for ((call, error), change) in errors.iter().take(most) {
+                table.row(vec![change.after.number(), change.signed(number), call.clone(), error.clone()]);
+            }
+            table.write(out);
+            more(errors.len(), most, out);
+        }
+        for (after, title) in [(true, "Only after"), (false, "Only before")] {
+            let paths = self.only(after);
+            if paths.is_empty() {
+                continue;
+            }
+            out.extend_from_slice(format!("\n{title}, {}:\n\n", files(paths.len())).as_bytes());
+            let mut table = Table::new([("calls", Align::Right), ("file", Align::Left)]);
+            for (path, calls) in paths.iter().take(most) {
+                table.row(vec![number(*calls), path.clone()]);
+            }
+            table.write(out);
+            more(paths.len(), most, out);
+        }
+        let lost: u64 = self.runs().map(|c| c.lost).sum();
+        if lost > 0 {
+            out.extend_from_slice(format!("\n{lost} events were lost, and are not counted\n").as_bytes());
+        }
+        if self.runs().any(|c| c.full) {
+            out.extend_from_slice(b"\nA run has more files than fit into memory: some are not compared\n");
+        }
+    }
+
+    /// Appends an object for each call, each kind of error that has changed, and each file that one side only names.
+    pub fn json(&self, sort: Sort, out: &mut Vec<u8>) {
+        let object = |kind: &str, names: &[(&str, &str)], numbers: &[(&str, Change)], out: &mut Vec<u8>| {
+            out.push(b'{');
+            for (key, value) in [("type", kind)].iter().chain(names) {
+                w::key(out, key);
+                w::string(out, value);
+            }
+            for (key, change) in numbers {
+                w::key(out, key);
+                let side = |s: Spread| serde_json::json!({ "mean": s.mean, "half_range": s.half });
+                w::value(out, &serde_json::json!({ "before": side(change.before), "after": side(change.after) }));
+            }
+            out.extend_from_slice(b"}\n");
+        };
+        for r in self.rows(sort) {
+            let [calls, errors, spent] = r.numbers;
+            object("call", &[("call", &r.name)], &[("calls", calls), ("errors", errors), ("ns", spent)], out);
+        }
+        for ((call, error), change) in self.errors() {
+            object("error", &[("call", call), ("errno", error)], &[("calls", change)], out);
+        }
+        for (after, side) in [(true, "after"), (false, "before")] {
+            for (path, calls) in self.only(after) {
+                let one = Spread { mean: calls, half: 0.0 };
+                let none = Spread::default();
+                let change =
+                    if after { Change { before: none, after: one } } else { Change { before: one, after: none } };
+                object("file", &[("path", &path), ("only", side)], &[("calls", change)], out);
+            }
+        }
+    }
+}
+
+fn files(n: usize) -> String {
+    format!("{n} file{}", if n == 1 { "" } else { "s" })
+}
+
+fn more(n: usize, most: usize, out: &mut Vec<u8>) {
+    if n > most {
+        out.extend_from_slice(format!("{} more\n", n - most).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(calls: &[(&str, u64, u64, u64)], errors: &[(&str, &str, u64)], paths: &[&str]) -> Counts {
+        Counts {
+            calls: calls
+                .iter()
+                .map(|(n, calls, errors, time)| ((*n).into(), Sum { calls: *calls, errors: *errors, time: *time }))
+                .collect(),
+            errors: errors.iter().map(|(call, e, n)| (((*call).into(), (*e).into()), *n)).collect(),
+            paths: paths.iter().map(|p| (Subject::Path(p.as_bytes().into()), 2)).collect(),
+            ..Counts::default()
+        }
+    }
+
+    fn text(before: &[Counts], after: &[Counts]) -> String {
+        let mut out = Vec::new();
+        Diff { before, after }.text(Sort::Time, 10, &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    #[test]
+    fn one_run_against_another() {
+        let a = run(&[("openat", 12, 0, 1_050_000), ("read", 5, 0, 9_000)], &[], &["/etc/a", "/etc/x"]);
+        let b = run(
+            &[("openat", 40, 3, 9_100_000), ("read", 5, 0, 9_000), ("close", 1, 0, 10)],
+            &[("openat", "ENOENT", 3)],
+            &["/etc/a", "/etc/b\x1b"],
+        );
+        let expect = expect_test::expect![[r#"
+            calls change errors change   time  change call
+            ----- ------ ------ ------ ------ ------- ------
+               40    +28      3     +3 9.10ms +8.05ms openat
+                1     +1      0      0   10ns   +10ns close
+
+            What fails otherwise:
+
+            errors change call   error
+            ------ ------ ------ ------
+                 3     +3 openat ENOENT
+
+            Only after, 1 file:
+
+            calls file
+            ----- ---------
+                2 /etc/b\33
+
+            Only before, 1 file:
+
+            calls file
+            ----- ------
+                2 /etc/x
+        "#]];
+        expect.assert_eq(&text(&[a], &[b]));
+    }
+
+    #[test]
+    fn several_runs_have_ranges_and_chance_is_marked() {
+        let a = |time| run(&[("read", 10, 0, time), ("write", 4, 0, 1000)], &[], &["/same"]);
+        let b = |time, calls| run(&[("read", 10, 0, time), ("write", calls, 0, 9000)], &[], &["/same"]);
+        let expect = expect_test::expect![[r#"
+            means of 2 and 2 runs; ~ where a change may be chance
+
+            calls change errors change           time  change call
+            ----- ------ ------ ------ -------------- ------- -----
+              8.5   +4.5      0      0   9.00us +-0ns +8.00us write
+               10      0      0      0 2.25us +-250ns ~+250ns read
+        "#]];
+        expect.assert_eq(&text(&[a(1000), a(3000)], &[b(2000, 8), b(2500, 9)]));
+    }
+
+    #[test]
+    fn nothing_has_changed() {
+        let a = || run(&[("read", 1, 0, 5)], &[], &[]);
+        assert_eq!(text(&[a()], &[a()]), "No call has changed.\n");
+    }
+
+    #[test]
+    fn json_has_a_line_for_each() {
+        let a = run(&[("read", 1, 0, 5)], &[], &["/a"]);
+        let b = run(&[("read", 2, 1, 6)], &[("read", "EIO", 1)], &["/b"]);
+        let mut out = Vec::new();
+        Diff { before: &[a], after: &[b] }.json(Sort::Name, &mut out);
+        let lines: Vec<serde_json::Value> =
+            String::from_utf8_lossy(&out).lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+        let types: Vec<&str> = lines.iter().filter_map(|l| l["type"].as_str()).collect();
+        assert_eq!(types, ["call", "error", "file", "file"]);
+        assert_eq!((&lines[0]["calls"]["after"]["mean"], &lines[2]["only"]), (&2.0.into(), &"after".into()));
+    }
+}
