@@ -1,0 +1,177 @@
+//! docs/COOKBOOK.md: each of its commands is run, and prints what the page says.
+//!
+//! A recipe is a heading, an `sh` block and a `text` block. The lines of the latter come in this order in what the command prints; `…` is any
+//! text, and spaces are as many as there are. `<!-- root -->` is for root only, `<!-- with: COMMAND -->` runs beside, as process `$PID`.
+
+use crate::lab::{self, User};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+#[derive(Debug, Default)]
+struct Recipe {
+    title: String,
+    root: bool,
+    with: Option<String>,
+    command: String,
+    expected: Vec<String>,
+}
+
+fn page() -> String {
+    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/COOKBOOK.md")).expect("docs/COOKBOOK.md")
+}
+
+fn recipes(page: &str) -> Vec<Recipe> {
+    let mut all: Vec<Recipe> = Vec::new();
+    let mut block = "";
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("### ").filter(|_| block.is_empty()) {
+            all.push(Recipe { title: title.into(), ..Recipe::default() });
+        }
+        let Some(recipe) = all.last_mut() else { continue };
+        match (block, line) {
+            ("", "```sh") => block = "sh",
+            ("", "```text") => block = "text",
+            ("", "<!-- root -->") => recipe.root = true,
+            ("", _) => {
+                if let Some(with) = line.strip_prefix("<!-- with: ").and_then(|l| l.strip_suffix(" -->")) {
+                    recipe.with = Some(with.into());
+                }
+            }
+            (_, "```") => block = "",
+            ("sh", _) => recipe.command += &format!("{line}\n"),
+            _ => recipe.expected.push(line.into()),
+        }
+    }
+    all
+}
+
+/// Whether the parts of `expected` between `…` come in this order in `line`.
+fn is_like(line: &str, expected: &str) -> bool {
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (line, expected) = (squeeze(line), squeeze(expected));
+    let mut rest = line.as_str();
+    expected.split('…').all(|part| match rest.find(part.trim()) {
+        Some(at) => {
+            rest = rest.get(at + part.trim().len()..).unwrap_or_default();
+            true
+        }
+        None => false,
+    })
+}
+
+/// The first expected line that does not come in the output.
+fn missing<'e>(output: &str, expected: &'e [String]) -> Option<&'e str> {
+    let mut lines = output.lines();
+    expected.iter().find(|e| !lines.any(|line| is_like(line, e))).map(String::as_str)
+}
+
+/// The programs of the recipes.
+fn programs(dir: &Path) -> Option<()> {
+    for (name, source) in [
+        ("settings", "cookbook/settings.c"),
+        ("crash", "cookbook/crash.c"),
+        ("hot", "cookbook/hot.c"),
+        ("cache", "cookbook/cache.c"),
+        ("shop", "cookbook/shop.c"),
+        ("parent", "cookbook/parent.c"),
+        ("waits", "cookbook/waits.c"),
+        ("files", "open_files.c"),
+        ("stuck", "deadlock.c"),
+    ] {
+        let program = testkit::compile("gcc", &format!("cookbook_{name}"), source, &["-g", "-O1", "-pthread"])?;
+        fs::copy(program, dir.join(name)).expect("a program");
+    }
+    Some(())
+}
+
+fn run(dir: &Path, user: User, recipe: &Recipe, pid: u32) -> String {
+    fs::write(dir.join("settings.txt"), "colour = blue\n").expect("a file");
+    let mut sh = lab::as_user(user, &["sh", "-c", &format!("exec 2>&1\n{}", recipe.command)]);
+    let path = format!("{}:{}", lab::dir().display(), testkit::PATH);
+    let out = sh.current_dir(dir).env("PATH", path).env("PID", pid.to_string()).stdin(Stdio::null()).output();
+    String::from_utf8_lossy(&out.expect("sh").stdout).into_owned()
+}
+
+/// Runs the recipes for which this is so.
+fn cook(which: impl Fn(&Recipe) -> bool) {
+    let mut wrong = Vec::new();
+    for recipe in recipes(&page()).iter().filter(|r| which(r)) {
+        let user = if recipe.root || !lab::is_root() || !lab::has("setpriv") { User::Me } else { User::Nobody };
+        if recipe.root && !lab::kernel_backend_is_possible() {
+            continue;
+        }
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        if programs(&dir).is_none() {
+            return;
+        }
+        let mut beside = recipe.with.as_ref().map(|with| {
+            if !lab::may_attach(user) {
+                return None;
+            }
+            Some(lab::start(lab::as_user(user, &with.split(' ').collect::<Vec<_>>()).current_dir(&dir)))
+        });
+        if matches!(beside, Some(None)) {
+            continue;
+        }
+        let pid = beside.as_ref().and_then(Option::as_ref).map_or(0, |running| running.pid());
+        let mut output = run(&dir, user, recipe, pid);
+        // What runs beside may not be where it waits yet.
+        for _ in 0..50 {
+            if recipe.with.is_none() || missing(&output, &recipe.expected).is_none() {
+                break;
+            }
+            output = run(&dir, user, recipe, pid);
+        }
+        if let Some(line) = missing(&output, &recipe.expected) {
+            wrong.push(format!("### {}\n{}lacks: {line}\n{output}", recipe.title, recipe.command));
+        }
+        if let Some(Some(running)) = beside.take() {
+            lab::kill("KILL", running.pid().into());
+            running.end();
+        }
+    }
+    assert!(wrong.is_empty(), "{} recipes print something else:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn nth(recipe: &Recipe) -> usize {
+    recipe.title.len() % 4
+}
+
+#[test]
+fn each_recipe_prints_what_the_page_says_1() {
+    cook(|r| nth(r) == 0);
+}
+
+#[test]
+fn each_recipe_prints_what_the_page_says_2() {
+    cook(|r| nth(r) == 1);
+}
+
+#[test]
+fn each_recipe_prints_what_the_page_says_3() {
+    cook(|r| nth(r) == 2);
+}
+
+#[test]
+fn each_recipe_prints_what_the_page_says_4() {
+    cook(|r| nth(r) == 3);
+}
+
+#[test]
+fn the_page_has_sixty_recipes_and_each_has_what_it_prints() {
+    let all = recipes(&page());
+    assert!(all.len() >= 60, "{}", all.len());
+    for r in &all {
+        assert!(!r.command.is_empty() && !r.expected.is_empty(), "{r:?}");
+    }
+}
+
+#[test]
+fn lines_are_compared_by_their_parts() {
+    assert!(is_like("openat(3,   \"x\") = 3", "openat(…) = 3"));
+    assert!(!is_like("openat(3, \"x\") = -1", "openat(…) = 3"));
+    assert_eq!(missing("a\nb\nc\n", &["a".into(), "c".into()]), None);
+    assert_eq!(missing("a\nb\nc\n", &["c".into(), "a".into()]), Some("a"));
+}
