@@ -10,6 +10,7 @@
 //! A distinct stack is held once, with its weight. A view reads [`Stacks`] and nothing else, as often as it wants to. Names may
 //! contain any characters; each view escapes them as its format needs ([`name`]).
 
+pub mod blocked;
 pub mod calltree;
 pub mod diff;
 pub mod flame;

@@ -17,6 +17,7 @@ use events::{Arg, Event, Schema, Type};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
+use views::profile::blocked::WAKER;
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
 
 /// How old a sample is before its addresses are resolved, ns: mappings come up to 200 ms late.
@@ -181,7 +182,8 @@ impl Gather {
 
     /// Nothing yet, of threads that leave the CPU: all their stacks begin in the scheduler, which is left out.
     pub fn of_switches() -> Gather {
-        Gather { scheduler: Some(HashSet::new()), ..Gather::new(Unit::Nanoseconds) }
+        let stacks = Stacks::of_blocked_time();
+        Gather { scheduler: Some(HashSet::new()), stacks, ..Gather::new(Unit::Nanoseconds) }
     }
 
     /// Learns when the addresses of a process get another meaning: it is a new one, it executes a program, or it maps a file where another
@@ -483,9 +485,6 @@ fn is_scheduler(function: &str) -> bool {
     let name = function.trim_start_matches("__");
     name.starts_with("schedule") || name.starts_with("io_schedule")
 }
-
-/// Separates the stack of who was blocked from that of who woke it.
-const WAKER: &str = "-- waker --";
 
 impl Places {
     fn of(schema: &Schema) -> Places {

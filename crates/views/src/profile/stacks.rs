@@ -147,6 +147,8 @@ pub struct Blocks {
 pub struct Stacks {
     unit: Unit,
     blocks: Option<Blocks>,
+    /// Weights are time in which threads were blocked.
+    blocked: bool,
     limits: Limits,
     strings: Strings,
     /// Module and file of the last frame.
@@ -177,6 +179,7 @@ impl Stacks {
         Stacks {
             unit,
             blocks: None,
+            blocked: false,
             limits,
             strings: Strings::new(),
             last: (0, 0),
@@ -282,7 +285,12 @@ impl Stacks {
 
     /// An empty profile of the same kind, with the same losses.
     pub(super) fn empty(&self) -> Stacks {
-        Stacks { blocks: self.blocks, lost: self.lost, ..Stacks::with_limits(self.unit, self.limits) }
+        Stacks {
+            blocks: self.blocks,
+            blocked: self.blocked,
+            lost: self.lost,
+            ..Stacks::with_limits(self.unit, self.limits)
+        }
     }
 
     /// It lasts from the one to the other time, ns of the monotonic clock.
@@ -294,6 +302,16 @@ impl Stacks {
     pub(super) fn add_not_held(&mut self, tally: Tally) {
         self.total.join(tally);
         self.not_held.join(tally);
+    }
+
+    /// An empty profile of time in which threads were blocked.
+    pub fn of_blocked_time() -> Stacks {
+        Stacks { blocked: true, ..Stacks::new(Unit::Nanoseconds) }
+    }
+
+    /// Whether weights are time in which threads were blocked.
+    pub fn is_of_blocked_time(&self) -> bool {
+        self.blocked
     }
 
     /// What blocks are called, where samples are blocks.

@@ -13,7 +13,7 @@
 use super::functions::{Function, Sort, sorted};
 use super::name::{self, base, percent};
 use super::stacks::Stacks;
-use super::{Unit, functions};
+use super::{Unit, blocked, functions};
 use crate::escape;
 use crate::table::{Align, Table as Columns};
 use crate::units::duration;
@@ -46,6 +46,9 @@ impl Default for Table {
 impl Table {
     /// Appends the table.
     pub fn write(&self, stacks: &Stacks, out: &mut Vec<u8>) {
+        if stacks.is_of_blocked_time() {
+            return blocked::write(self, stacks, out);
+        }
         summary(stacks, out);
         let functions = sorted(stacks, self.sort);
         if functions.is_empty() {
