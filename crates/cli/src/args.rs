@@ -8,7 +8,8 @@ mod usage;
 
 pub use ask::Subcommand;
 use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
 pub use man::{completions, man};
 use session::view::{self, Of};
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,11 @@ fn flag(name: &'static str, short: char, help: &'static str) -> Arg {
 
 fn long_flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// Digits of a time, which may be left out.
+fn digits(name: &'static str, short: char, help: &'static str) -> Arg {
+    value(name, "PRECISION", help).short(short).num_args(0..=1).require_equals(true).default_missing_value("us")
 }
 
 fn count(name: &'static str, short: char, help: &'static str) -> Arg {
@@ -79,7 +85,7 @@ type Rest = fn(Command) -> Command;
 
 /// A subcommand whose options are made only if it is used: all of them together take half a millisecond.
 fn later(name: &'static str, about: &'static str, rest: Rest) -> Command {
-    Command::new(name).about(about).defer(rest)
+    Command::new(name).about(about).args_override_self(true).defer(rest)
 }
 
 /// The providers, a line each.
@@ -93,13 +99,25 @@ fn trace(c: Command) -> Command {
         .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...\n       trapline trace [OPTIONS] -a")
         .after_help(
             "Options and output follow strace; children are traced too. -a is the whole machine, \
-             so strace's -a COLUMN is --columns here. See 'trapline man'.",
+             and -a N strace's column of the results. See 'trapline man'.",
         )
+        .version(env!("CARGO_PKG_VERSION"))
         .args(target_args())
+        .args(strace_args())
         .args(selection_args())
         .args(format_args())
         .args(session_args())
+        .arg(long_flag("kill-on-exit", "Kill the command and all that is traced when the tracing ends, however (ptrace)"))
         .arg(traced_command())
+}
+
+/// Options of strace whose letters mean something else in other commands.
+fn strace_args() -> Vec<Arg> {
+    vec![
+        Arg::new("follow-only").short('F').action(ArgAction::SetTrue).help("As -f").hide(true),
+        long_flag("output-separately", "With -o: one file per thread, FILE.TID"),
+        flag("arg-names", 'N', "Argument names"),
+    ]
 }
 
 fn traced_command() -> Arg {
@@ -119,6 +137,7 @@ fn record(c: Command) -> Command {
              'trapline report DIR' shows it, with all options of trace. Without -o, the view goes to stdout and no trace is written.",
         )
         .args(target_args())
+        .args(strace_args())
         .args(selection_args())
         .args(format_args())
         .args(session_args())
@@ -509,6 +528,8 @@ fn report(c: Command) -> Command {
         )
         .args(selection_args())
         .args(format_args())
+        .arg(long_flag("arg-names", "Argument names"))
+        .mut_arg("columns", |a| a.short('a'))
         .mut_arg("as", |_| {
             let of = |of, default| view::help(&[of], view::OF_TRACES, default);
             let help = format!(
@@ -656,7 +677,8 @@ fn target_args() -> Vec<Arg> {
             .short('a')
             .action(ArgAction::SetTrue)
             .help("Trace the whole machine until Ctrl-C (needs root and the kernel backend)"),
-        count("follow", 'f', "Follow children (the default); -ff with -o: one file per thread, FILE.TID"),
+        count("follow", 'f', "Follow children (the default); -ff with -o: one file per thread, FILE.TID")
+            .long("follow-forks"),
         long_flag("no-follow", "Trace only the first thread of the command"),
         value("env", "VAR[=VAL]", "Set an environment variable of the command, or remove it")
             .short('E')
@@ -666,15 +688,22 @@ fn target_args() -> Vec<Arg> {
     ]
 }
 
+/// A set that `-e NAME=SET` has too.
+fn set(name: &'static str, of: &'static str, help: &'static str) -> Arg {
+    value(name, of, help).action(ArgAction::Append)
+}
+
 fn selection_args() -> Vec<Arg> {
     vec![
         Arg::new("expr").short('e').value_name("EXPR").action(ArgAction::Append).help(
             "What to show: names, %group, /regex/, all or none, separated by commas; ! negates; \
-             a prefix trace= [default], signal=, status= or raw= sets what is selected",
+             a prefix trace= [default], trace-fds=, signal= or status= sets what is selected; abbrev=, verbose=, raw=, read=, write=, \
+             quiet=, decode-fds= and decode-pids= are the options with these names",
         ),
         value("trace", "SET", "Same as -e trace=SET").action(ArgAction::Append),
         value("signal", "SET", "Same as -e signal=SET").action(ArgAction::Append),
         value("status", "SET", "Same as -e status=SET").action(ArgAction::Append),
+        set("trace-fds", "FDS", "Only calls about these descriptors (3,5, !0, all), or about a PATH of -P"),
         value("trace-path", "PATH", "Only calls that name PATH or a descriptor of it")
             .short('P')
             .action(ArgAction::Append)
@@ -698,17 +727,44 @@ fn format_args() -> Vec<Arg> {
             .short('s')
             .value_parser(value_parser!(u32)),
         count("time", 't', "Time of day; -tt: microseconds; -ttt: seconds since the epoch"),
-        flag("relative-timestamps", 'r', "Time since the line before"),
-        flag("syscall-times", 'T', "Time spent in each call"),
+        value("absolute-timestamps", "FORMAT", "none, time or unix, and s, ms, us or ns: unix,ms [default: time,s]")
+            .alias("timestamps")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("time"),
+        digits("relative-timestamps", 'r', "Time since the line before, in s, ms, us [default] or ns"),
+        digits("syscall-times", 'T', "Time spent in each call, in s, ms, us [default] or ns"),
         count("fd", 'y', "Paths of descriptors; -yy: socket addresses and device numbers too"),
-        value("decode-pids", "WHAT", "comm: command names after pids")
-            .value_parser(PossibleValuesParser::new(["comm"])),
-        flag("syscall-number", 'n', "Call numbers"),
+        set("decode-fds", "WHAT", "What is shown of descriptors: path [default], socket, dev, all, none")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("path"),
+        flag("comm-names", 'Y', "Command names after pids").long(None),
+        set("decode-pids", "WHAT", "comm: as -Y"),
+        flag("syscall-number", 'n', "Call numbers, in other lines those of the threads' last calls"),
+        flag("instruction-pointer", 'i', "Addresses of the instructions that make the calls"),
         count("hex", 'x', "Strings that are not ASCII in hexadecimal; -xx: all strings"),
         value("const-print-style", "FORM", "Constants: abbrev, raw, verbose")
             .short('X')
             .value_parser(PossibleValuesParser::new(["abbrev", "raw", "verbose"])),
+        value("strings-in-hex", "WHICH", "all [default]; non-ascii: as -x; non-ascii-chars: in escapes instead of octal; none")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("all")
+            .value_parser(PossibleValuesParser::new(["all", "non-ascii", "non-ascii-chars", "none"])),
         flag("no-abbrev", 'v', "All fields of structs, all variables of environments"),
+        set("abbrev", "SET", "Calls whose structs are shortened [default: all]; -v is --abbrev=none"),
+        set("verbose", "SET", "Calls whose structs are shown, those of others as addresses [default: all]"),
+        set("raw", "SET", "Calls whose arguments are shown as registers"),
+        set("read", "FDS", "Dump what is read from these descriptors (3,5, !0, all) below the calls"),
+        set("write", "FDS", "Dump what is written to these descriptors below the calls"),
+        set("quiet-set", "WHAT", "What is not said: attach (all that -q leaves out), exit, thread-execve, all, none")
+            .long("quiet")
+            .aliases(["silent", "silence"])
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("attach"),
+        long_flag("always-show-pid", "The pid in each line, on a terminal too"),
         Arg::new("stack-trace")
             .short('k')
             .long("stack-trace")
@@ -754,7 +810,7 @@ fn session_args() -> Vec<Arg> {
             .short('o')
             .value_parser(value_parser!(OsString)),
         flag("output-append-mode", 'A', "Append to FILE"),
-        count("quiet", 'q', "No summary line at the end"),
+        count("quiet", 'q', "No summary line at the end; -qq: nor that threads exit; -qqq: nor that an execve replaces them"),
         value("stats", "FILE", "Write counters to FILE as JSON").value_parser(value_parser!(OsString)),
         value(
             "explain",
@@ -805,6 +861,79 @@ fn session_args() -> Vec<Arg> {
 
 /// Reads the command line of a process that has begun at `started`, ns of the monotonic clock. One without a subcommand, or with another mistake, has been answered: its exit status.
 pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand, ExitCode> {
-    let matches = command().try_get_matches_from(argv).map_err(|e| usage::usage(&e, argv))?;
+    let matches = command().try_get_matches_from(argv);
+    let matches = match column(argv, &matches) {
+        Some(argv) => command().try_get_matches_from(argv),
+        None => matches,
+    };
+    let matches = matches.map_err(|e| usage::usage(&e, argv))?;
     ask::subcommand(&matches, started).ok_or(ExitCode::from(2))
+}
+
+/// The command line with `--columns=N` for strace's `-a N`, where `-a` was taken for the whole machine: no command is called N.
+fn column(argv: &[OsString], read: &std::result::Result<ArgMatches, clap::Error>) -> Option<Vec<OsString>> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let at = match read {
+        Ok(whole) => {
+            let (name, m) = whole.subcommand()?;
+            let command = m.try_get_many::<OsString>("command").ok()??;
+            let is_asked = ["trace", "record"].contains(&name) && m.get_flag("all");
+            argv.len().checked_sub(command.len() + 1).filter(|_| is_asked)?
+        }
+        // `-a40`: the first such word, because nothing before it was wrong.
+        Err(e) if e.kind() == ErrorKind::UnknownArgument => argv.iter().position(|word| {
+            let word = word.to_str().unwrap_or_default();
+            word.starts_with('-') && word.split_once('a').is_some_and(|(_, n)| is_number(n))
+        })?,
+        Err(_) => return None,
+    };
+    let (options, column) = argv.get(at)?.to_str()?.split_once('a').filter(|(o, _)| o.starts_with('-'))?;
+    let (column, rest) = match column {
+        "" => (argv.get(at + 1)?.to_str()?, at + 2),
+        column => (column, at + 1),
+    };
+    if options.starts_with("--") || !is_number(column) {
+        return None;
+    }
+    let options = Some(options).filter(|o| *o != "-").map(OsString::from);
+    let replaced = options.into_iter().chain([format!("--columns={column}").into()]);
+    Some(argv[..at].iter().cloned().chain(replaced).chain(argv[rest..].iter().cloned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_after_a_is_a_column() {
+        let asked = |words: &str| {
+            let argv: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            let read = command().try_get_matches_from(&argv);
+            let argv = column(&argv, &read).unwrap_or(argv);
+            let m = command().try_get_matches_from(&argv).unwrap_or_else(|e| panic!("{words}: {e}"));
+            let m = m.subcommand().expect("a command").1;
+            let command = m.get_many::<OsString>("command").into_iter().flatten();
+            let command = command.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+            (m.get_flag("all"), m.get_one::<u16>("columns").copied(), command)
+        };
+        let is = |all, column, command: &str| (all, column, command.to_string());
+        assert_eq!(asked("trapline trace -a 50 ls -a 3"), is(false, Some(50), "ls -a 3"));
+        assert_eq!(asked("trapline trace -fa 50 -y -- ls -a40"), is(false, Some(50), "ls -a40"));
+        assert_eq!(asked("trapline trace -e read -ya50 -f ls"), is(false, Some(50), "ls"));
+        assert_eq!(asked("trapline trace -a 50 -p 1"), is(false, Some(50), ""));
+        assert_eq!(asked("trapline trace -a -e read"), is(true, None, ""));
+        assert_eq!(asked("trapline trace -ay"), is(true, None, ""));
+        assert_eq!(asked("trapline trace ls -a50"), is(false, None, "ls -a50"));
+        assert_eq!(asked("trapline trace --columns 30 -- 50"), is(false, Some(30), "50"));
+    }
+
+    #[test]
+    fn the_last_of_an_option_that_is_given_again_is_taken() {
+        let m =
+            command().try_get_matches_from("trapline trace -s 5 -s7 -o a -o b -r -r=ms -z -z ls".split(' ')).unwrap();
+        let m = m.subcommand().expect("a command").1;
+        assert_eq!(m.get_one::<u32>("string-limit"), Some(&7));
+        assert_eq!(m.get_one::<OsString>("output"), Some(&"b".into()));
+        assert_eq!(m.get_one::<String>("relative-timestamps").map(String::as_str), Some("ms"));
+    }
 }

@@ -96,6 +96,8 @@ pub struct Plan {
     pub fd_details: bool,
     /// A seccomp filter may be put on the command.
     pub seccomp: bool,
+    /// What is traced is killed when the tracing ends (ptrace).
+    pub kill_on_exit: bool,
     /// What a full ring does.
     pub on_full: OnFull,
     /// Bytes of the ring.
@@ -251,11 +253,7 @@ impl Plan {
 
     /// Bytes of strings and buffers of calls that the backend captures at most, if fewer than asked for.
     pub fn less_captured(&self) -> Option<usize> {
-        let most = match self.backend {
-            Backend::Kernel => capture::MOST_IN_PROGRAMS,
-            Backend::Ptrace => capture::MOST,
-            _ => return None,
-        };
+        let most = self.backend.most_captured()?;
         (self.limits.string > most && !self.calls().is_empty()).then_some(most)
     }
 
@@ -270,6 +268,14 @@ impl Plan {
 }
 
 impl Backend {
+    /// Bytes of a string or buffer of a call that it captures at most; none where it traces no calls.
+    pub fn most_captured(self) -> Option<usize> {
+        match self {
+            Backend::Kernel => Some(capture::MOST_IN_PROGRAMS),
+            Backend::Ptrace => Some(capture::MOST),
+            _ => None,
+        }
+    }
     /// The name that `--backend` takes.
     pub fn name(self) -> &'static str {
         match self {

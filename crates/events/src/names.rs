@@ -9,6 +9,26 @@ pub struct FdName {
     pub detail: Vec<u8>,
 }
 
+/// A set of descriptors, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// All but the numbers.
+    pub negated: bool,
+    /// The numbers.
+    pub numbers: Vec<i32>,
+}
+
+impl Descriptors {
+    /// Whether a descriptor belongs to it.
+    pub fn contains(&self, fd: i32) -> bool {
+        fd >= 0 && self.numbers.contains(&fd) != self.negated
+    }
+    /// Whether no descriptor belongs to it.
+    pub fn is_empty(&self) -> bool {
+        !self.negated && self.numbers.is_empty()
+    }
+}
+
 /// Names of descriptors and processes at the moment of the event that is being shown.
 pub trait Names {
     /// The name of descriptor `fd` of process `pid`; [`AT_FDCWD`] is the working directory.

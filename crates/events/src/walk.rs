@@ -116,15 +116,8 @@ impl Context<'_> {
         match ty {
             Type::Int(_) | Type::Switch { .. } => sink.addr(self.addr),
             Type::Str(StrKind::Path) => sink.text(t.bytes, self.cut, Text::Path),
-            Type::Str(StrKind::Text) => {
-                let shown = sink.string_limit().and_then(|most| t.bytes.get(..most));
-                sink.text(
-                    shown.unwrap_or(t.bytes),
-                    self.cut || shown.is_some_and(|s| s.len() < t.bytes.len()),
-                    Text::Str,
-                );
-            }
-            Type::Bytes(_) => sink.text(t.bytes, self.cut, Text::Buf),
+            Type::Str(StrKind::Text) => limited(t.bytes, self.cut, Text::Str, sink),
+            Type::Bytes(_) => limited(t.bytes, self.cut, Text::Buf, sink),
             Type::Ptr { elem, len: None } => match elem {
                 Mem::Int(_) => array(elem, t.bytes, 1, false, sink),
                 _ if t.bytes.is_empty() => sink.addr(self.addr),
@@ -166,7 +159,7 @@ impl Context<'_> {
         for (addr, cap, s) in v.iter() {
             sink.item();
             match cap {
-                Cap::Whole | Cap::Cut => sink.text(s, cap == Cap::Cut, Text::Str),
+                Cap::Whole | Cap::Cut => limited(s, cap == Cap::Cut, Text::Str, sink),
                 Cap::None | Cap::Fault => sink.fault(addr),
             }
         }
@@ -212,6 +205,15 @@ impl Context<'_> {
     }
 }
 
+/// No more of a string than the sink wants.
+#[inline]
+fn limited(bytes: &[u8], cut: bool, kind: Text, sink: &mut dyn Sink) {
+    match sink.string_limit().and_then(|most| bytes.get(..most)) {
+        Some(shown) => sink.text(shown, cut || shown.len() < bytes.len(), kind),
+        None => sink.text(bytes, cut, kind),
+    }
+}
+
 fn iov(v: &Iov<'_>, more: bool, sink: &mut dyn Sink) {
     sink.open(Group::Array);
     for e in v.iter() {
@@ -219,7 +221,7 @@ fn iov(v: &Iov<'_>, more: bool, sink: &mut dyn Sink) {
         sink.open(Group::Struct);
         sink.field("iov_base");
         match e.cap {
-            Cap::Whole | Cap::Cut => sink.text(e.bytes, e.cap == Cap::Cut, Text::Buf),
+            Cap::Whole | Cap::Cut => limited(e.bytes, e.cap == Cap::Cut, Text::Buf, sink),
             Cap::None => sink.addr(e.base),
             Cap::Fault if e.base == 0 => sink.addr(0),
             Cap::Fault => sink.fault(e.base),

@@ -32,6 +32,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         fd_names: false,
         fd_details: false,
         seccomp: true,
+        kill_on_exit: false,
         on_full: OnFull::Drop,
         buffer: 1 << 16,
         buffer_is_asked: true,

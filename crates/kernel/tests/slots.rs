@@ -37,6 +37,7 @@ fn plan(target: Target, (slots, no_duration): Session) -> Plan {
         fd_names: false,
         fd_details: false,
         seccomp: true,
+        kill_on_exit: false,
         on_full: OnFull::Drop,
         buffer: 16 << 20,
         backend: plan::Backend::Auto,

@@ -79,6 +79,8 @@ pub struct Targets {
     pub all: bool,
     /// `-f`, so often.
     pub follow: u8,
+    /// `--output-separately`
+    pub output_separately: bool,
     /// `--no-follow`
     pub no_follow: bool,
     /// `-E VAR[=VAL]`
@@ -91,6 +93,11 @@ impl Targets {
     /// A running process.
     pub fn process(pid: i32) -> Targets {
         Targets { attach: vec![pid.to_string()], ..Targets::default() }
+    }
+
+    /// Whether each thread has a file of its own.
+    pub fn is_per_thread(&self) -> bool {
+        self.follow > 1 || self.output_separately
     }
 
     /// The command in words.
@@ -120,6 +127,14 @@ pub struct Select {
     pub successful_only: bool,
     /// `-Z`
     pub failed_only: bool,
+}
+
+impl Select {
+    /// The expressions of `-e` and `--trace`. `trace=SET` is SET.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        let set = |e| ["trace=", "t="].iter().find_map(|kind| str::strip_prefix(e, kind)).unwrap_or(e);
+        self.expr.iter().map(String::as_str).map(set).chain(self.trace.iter().map(String::as_str))
+    }
 }
 
 /// What is captured with events.
@@ -156,6 +171,8 @@ pub struct Tracing {
     pub on_full: Option<String>,
     /// `--no-seccomp`
     pub no_seccomp: bool,
+    /// `--kill-on-exit`
+    pub kill_on_exit: bool,
     /// `--no-duration`
     pub no_duration: bool,
     /// `--cost`
@@ -203,24 +220,34 @@ pub struct Format {
     pub string_limit: Option<u32>,
     /// `-t`, so often.
     pub time: u8,
-    /// `-r`
-    pub relative_timestamps: bool,
-    /// `-T`
-    pub syscall_times: bool,
+    /// `--absolute-timestamps[=FORMAT]`
+    pub absolute_timestamps: Option<String>,
+    /// `-r`, `--relative-timestamps[=PRECISION]`
+    pub relative_timestamps: Option<String>,
+    /// `-T`, `--syscall-times[=PRECISION]`
+    pub syscall_times: Option<String>,
     /// `-y`, so often.
     pub fd: u8,
     /// `--decode-pids=comm`
     pub decode_pids: bool,
     /// `-n`
     pub syscall_number: bool,
+    /// `-i`
+    pub instruction_pointer: bool,
     /// `-x`, so often.
     pub hex: u8,
+    /// `--strings-in-hex[=WHICH]`
+    pub strings_in_hex: Option<String>,
     /// `-X FORM`
     pub const_print_style: Option<String>,
     /// `-v`
     pub no_abbrev: bool,
     /// `--types`
     pub types: bool,
+    /// `-N`
+    pub arg_names: bool,
+    /// `--always-show-pid`
+    pub always_show_pid: bool,
     /// `--columns N`
     pub columns: Option<u16>,
     /// `--sort ORDER`
@@ -234,6 +261,11 @@ pub struct Format {
 }
 
 impl Format {
+    /// Whether what a line shows depends on the lines before.
+    pub fn depends_on_others(&self) -> bool {
+        self.relative_timestamps.is_some() || self.syscall_number
+    }
+
     /// Bytes shown of strings and buffers.
     pub fn string(&self) -> usize {
         self.string_limit.map_or(32, |n| n as usize)

@@ -11,11 +11,12 @@ pub type Name = (&'static str, fn(&Ask) -> bool);
 
 /// Options of lines of text.
 const OF_TEXT: &[Name] = &[
-    ("-t", |ask| ask.format.time > 0),
-    ("-r", |ask| ask.format.relative_timestamps),
-    ("-T", |ask| ask.format.syscall_times),
-    ("-n", |ask| ask.format.syscall_number),
-    ("-x", |ask| ask.format.hex > 0),
+    ("-t", |ask| ask.format.time > 0 || ask.format.absolute_timestamps.is_some()),
+    ("-r", |ask| ask.format.relative_timestamps.is_some()),
+    ("-T", |ask| ask.format.syscall_times.is_some()),
+    ("-i", |ask| ask.format.instruction_pointer),
+    ("-N", |ask| ask.format.arg_names),
+    ("-x", |ask| ask.format.hex > 0 || ask.format.strings_in_hex.is_some()),
     ("--types", |ask| ask.format.types),
     ("--columns", |ask| ask.format.columns.is_some()),
     ("--color", |ask| ask.format.color.is_some()),
@@ -35,7 +36,7 @@ const OF_TABLE: &[Name] = &[
 const TABLES: &[Name] = &[("-c", |ask| ask.table.summary_only), ("-C", |ask| ask.table.summary)];
 
 fn per_thread(ask: &Ask) -> bool {
-    ask.target.follow > 1
+    ask.target.is_per_thread()
 }
 
 fn asks_status(ask: &Ask) -> bool {
@@ -72,10 +73,10 @@ pub fn exclusive(ask: &Ask) -> Result<()> {
         ),
         (ask.table.summary_only && !shows_text(ask), "--as", "-c shows no lines", "use -C for both"),
         (
-            ask.format.relative_timestamps && ask.format.time > 0,
-            "-r",
-            "given together with -t",
-            "a line has one time: leave one of them out",
+            ask.format.absolute_timestamps.is_some() && ask.format.time > 0,
+            "-t",
+            "given together with --absolute-timestamps",
+            "leave one of them out",
         ),
         (
             per_thread(ask) && output_is_command(ask),

@@ -14,7 +14,7 @@ type Needing = (&'static str, fn(&Ask) -> bool, &'static str);
 
 /// Options that need the start of calls.
 const OPTIONS: &[Needing] = &[
-    ("-T", |ask| ask.format.syscall_times, "the time spent in each call"),
+    ("-T", |ask| ask.format.syscall_times.is_some(), "the time spent in each call"),
     ("--latency", |ask| ask.table.latency.is_some(), "the time spent in calls"),
     ("--hist", |ask| ask.table.hist, "the time spent in calls"),
     ("--syscalls", |ask| ask.calls.syscalls, "when calls begin"),

@@ -1,10 +1,11 @@
 //! Which events: `-e` and its like, and `--where` and `--param`, the filter language on the command line.
 
-use crate::ask::{Ask, Select};
+use crate::ask::Ask;
 use crate::complain;
+use crate::manner::{self, Manner};
 use engine::pipeline::selection::Selection;
 use engine::request::expression::{Expression, Filtered};
-use engine::request::select::{Calls, Outcomes, Signals};
+use engine::request::select::{Calls, Outcomes, Signals, descriptors};
 use engine::{Error, Result};
 use events::Schema;
 use std::io::Write;
@@ -73,47 +74,37 @@ pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) 
     Some(format!("nothing matched: {total} {event} {was} rejected, {why}"))
 }
 
-/// What the command line selects, and the calls that are shown raw.
-pub fn selection(ask: &Ask) -> Result<(Selection, Vec<bool>)> {
-    selection_of(ask, expressions(&ask.select).map(str::to_owned).collect())
+/// What the command line selects.
+pub fn selection(ask: &Ask) -> Result<Selection> {
+    selection_of(ask, ask.select.expressions().map(str::to_owned).collect())
 }
 
-/// The expressions of `-e` and `--trace`. `trace=SET` is SET.
-pub fn expressions(select: &Select) -> impl Iterator<Item = &str> {
-    let set = |e| ["trace=", "t="].iter().find_map(|kind| str::strip_prefix(e, kind)).unwrap_or(e);
-    select.expr.iter().map(String::as_str).map(set).chain(select.trace.iter().map(String::as_str))
-}
-
-/// The selection with these expressions in place of those of `-e`, and the calls that are shown raw.
-pub fn selection_of(ask: &Ask, exprs: Vec<String>) -> Result<(Selection, Vec<bool>)> {
+/// The selection with these expressions in place of those of `-e`.
+pub fn selection_of(ask: &Ask, exprs: Vec<String>) -> Result<Selection> {
     crate::combinations::exclusive(ask)?;
     let mut f = Selection::all();
-    let mut raw = Vec::new();
     let select = &ask.select;
     let exprs = exprs
         .into_iter()
         .chain(select.signal.iter().map(|s| format!("signal={s}")))
         .chain(select.status.iter().map(|s| format!("status={s}")));
     for e in exprs {
-        let (kind, set) = match e.split_once('=') {
-            Some((k, s)) if !k.contains(['/', ',', '%']) => (k, s),
-            _ => ("trace", e.as_str()),
-        };
+        let (kind, set) = manner::qualified(&e).unwrap_or(("trace", &e));
         match kind {
             "trace" => f.calls = Calls::parse(set)?,
-            "signal" | "signals" | "s" => f.signals = Signals::parse(set)?,
+            "trace-fds" => f.fds = Some(descriptors("-e trace-fds=", set)?),
+            "signal" => f.signals = Signals::parse(set)?,
             "status" => f.outcomes = Outcomes::parse(set)?,
-            "raw" | "x" => {
-                let calls = Calls::parse(set)?;
-                raw = events::generated::SCHEMAS.iter().map(|s| calls.contains(s)).collect();
-            }
+            kind if manner::is_of_manner(kind) => {}
             other => {
-                let hint = crate::strace_flags::equivalent(&format!("--{other}"))
-                    .unwrap_or("trace=, signal=, status= or raw=");
+                let hint = crate::strace_flags::equivalent(&format!("--{other}"));
+                let hint = hint.unwrap_or("trace=, trace-fds=, signal=, status=, abbrev=, verbose=, raw=, read=, write=, quiet= or decode-fds=");
                 return Err(Error::usage(format!("-e {other}=…"), "no such qualifier", hint));
             }
         }
     }
+    let quiet = Manner::of(ask)?.quiet;
+    (f.exits, f.superseded) = (!quiet.exits, !quiet.superseded);
     if select.successful_only {
         f.outcomes = Outcomes { successful: true, ..Outcomes::NONE };
     }
@@ -126,10 +117,10 @@ pub fn selection_of(ask: &Ask, exprs: Vec<String>) -> Result<(Selection, Vec<boo
             f.paths.push(full.into_os_string().into_vec());
         }
     }
-    Ok((f, raw))
+    Ok(f)
 }
 
 /// Whether an `-e` is one of strace's with a qualifier: `signal=…`, `status=…`, `raw=…`, `trace=…`.
 pub fn is_qualified(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(kind, _)| !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase()))
+    manner::qualified(text).is_some()
 }

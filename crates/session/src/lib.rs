@@ -18,6 +18,7 @@ mod filter;
 pub mod graph;
 pub mod heap;
 mod joined;
+pub mod manner;
 pub mod named;
 pub mod output;
 pub mod pack;

@@ -48,8 +48,8 @@ pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     }
     let only_of_agent = of_agent.is_some() && requests.is_empty();
     let mut calls = if only_of_agent { vec!["none".into()] } else { calls_of(&requests) };
-    calls.extend(filter::expressions(&ask.select).filter(|e| filter::is_qualified(e)).map(str::to_owned));
-    let (selection, raw) = filter::selection_of(ask, calls)?;
+    calls.extend(ask.select.expressions().filter(|e| filter::is_qualified(e)).map(str::to_owned));
+    let selection = filter::selection_of(ask, calls)?;
     let captures = stacks::with_calls(&ask.format, more);
     let planned = match of_agent {
         Some(of_agent) if only_of_agent => plan_functions(ask, of_agent, selection)?,
@@ -67,7 +67,7 @@ pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     for Show { view, file } in &wanted {
         let kind = view::find(view, &[Of::Events])?;
         let output = kind.open(file.as_deref())?;
-        let shown = lines::shown(ask, &output, raw.clone(), kind, clocks)?;
+        let shown = lines::shown(ask, &output, kind, clocks)?;
         views.push((shown, output));
     }
     let keep = match dir {
@@ -298,7 +298,7 @@ pub fn recorder(
 
 /// Refuses options that make sense only without a trace, or only with one.
 fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
-    for (option, given) in [("-A", ask.keep.append), ("-ff", ask.target.follow > 1)] {
+    for (option, given) in [("-A", ask.keep.append), ("-ff", ask.target.is_per_thread())] {
         if given {
             return Err(Error::usage(option, "a recording is always one new trace", "leave it out"));
         }
@@ -310,7 +310,7 @@ fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
 }
 
 fn requests(ask: &Ask) -> Result<Vec<Request>> {
-    filter::expressions(&ask.select).filter(|e| !filter::is_qualified(e)).map(Request::parse).collect()
+    ask.select.expressions().filter(|e| !filter::is_qualified(e)).map(Request::parse).collect()
 }
 
 /// The calls in the requests, in the form of `-e` of trace. Without any request, all calls; with other probes alone, none.

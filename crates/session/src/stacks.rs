@@ -23,16 +23,22 @@ pub fn form(format: &Format) -> Result<Stacks> {
         };
     }
     Ok(match words.len() {
+        0 if format.instruction_pointer => Stacks::Fields,
         _ if has("fold") => Stacks::Fold,
         n if n > 1 || has("source") => Stacks::Sources,
         _ => Stacks::Lines,
     })
 }
 
-/// `-k`: the stack of each call, where nothing else says how many frames.
+/// `-k` and `-i`: the stack of each call, where nothing else says how many frames.
 pub fn with_calls(format: &Format, captures: Captures) -> Captures {
-    let asked = !format.stack_trace.is_empty() && captures.ustack == 0;
-    Captures { ustack: if asked { FRAMES } else { captures.ustack }, ..captures }
+    let ustack = match captures.ustack {
+        0 if !format.stack_trace.is_empty() => FRAMES,
+        // The innermost frame is the instruction.
+        0 if format.instruction_pointer => 1,
+        asked => asked,
+    };
+    Captures { ustack, ..captures }
 }
 
 /// Where names are looked for beside the places that are known.

@@ -2,6 +2,7 @@
 
 use crate::ask::Ask;
 use crate::captures;
+use crate::manner::Manner;
 use engine::capture::Limits;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
@@ -14,6 +15,7 @@ use engine::{Error, Result};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use unprivileged::perf;
+use views::options::FdNames;
 
 /// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h).
 const NAME: usize = 16;
@@ -41,12 +43,14 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
         let todo = "leave out --backend";
         return Err(Error::usage("--unwind copy", "stacks are copied by the perf backend only", todo));
     }
-    let fds = ask.format.fd;
+    let manner = Manner::of(ask)?;
     let on_full = on_full(ask);
     let (backend, why) = match &target {
+        _ if ask.tracing.kill_on_exit => kill_on_exit(asked, &target)?,
         Target::All { .. } => asked.taken_for_all()?,
         _ => asked.taken(on_full, matches!(target, Target::Pids(_))),
     };
+    let string = ask.format.string();
     let plan = Plan {
         target,
         enablings: enabling::of_calls(&selection.calls),
@@ -59,14 +63,15 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
         no_duration: false,
         follow: !ask.target.no_follow,
         limits: Limits {
-            string: ask.format.string(),
+            string: string.max(if manner.dumps() { backend.most_captured().unwrap_or(0) } else { 0 }),
             text: selection.expression.as_ref().map_or(0, |f| f.text_bytes().max(if f.asks_comm() { NAME } else { 0 })),
-            verbose: ask.format.no_abbrev,
+            verbose: manner.verbose,
             keep: captures::keep(&ask.capture)?,
         },
-        fd_names: fds > 0 || !selection.paths.is_empty(),
-        fd_details: fds > 1,
+        fd_names: manner.fd_names != FdNames::NONE || !selection.paths.is_empty(),
+        fd_details: manner.fd_names.has_details(),
         seccomp: !ask.tracing.no_seccomp,
+        kill_on_exit: ask.tracing.kill_on_exit,
         on_full: on_full.unwrap_or(backend.on_full()),
         buffer: ask.tracing.buffer.as_ref().map_or(Ok(backend.buffer()), |s| size("--buffer", s))?,
         buffer_is_asked: ask.tracing.buffer.is_some(),
@@ -78,6 +83,21 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
         filter: selection.expression.clone(),
     };
     Ok((plan, why))
+}
+
+/// `--kill-on-exit`: only the kernel's ptrace(2) kills whatever is traced.
+fn kill_on_exit(asked: Backend, target: &Target) -> Result<(Backend, String)> {
+    const OPTION: &str = "--kill-on-exit";
+    match (asked, target) {
+        (_, Target::Pids(_) | Target::All { .. }) => {
+            Err(Error::usage(OPTION, "it is for a command, and not for processes that run already", "leave it out"))
+        }
+        (Backend::Auto | Backend::Ptrace, _) => Ok((Backend::Ptrace, format!("auto: {OPTION}"))),
+        (other, _) => {
+            let why = "only the ptrace backend kills what it has traced";
+            Err(Error::usage(format!("{OPTION} --backend {}", other.name()), why, "leave out --backend"))
+        }
+    }
 }
 
 /// `--unwind HOW`: how user stacks are found, and how much of each is copied.
@@ -182,6 +202,9 @@ pub fn only_in_kernel(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<()
         (None, None) => return Ok(()),
     };
     let refuse = |todo: String| Err(Error::failed(format!("-e {}", what.0), what.1, todo));
+    if plan.kill_on_exit {
+        return refuse("leave out --kill-on-exit".into());
+    }
     if ask.tracing.backend.as_deref() == Some("ptrace") {
         return refuse("leave out --backend ptrace".into());
     }

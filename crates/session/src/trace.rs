@@ -29,7 +29,7 @@ fn for_view<'a>(ask: &'a Ask, kind: &Kind) -> Cow<'a, Ask> {
 pub fn run(ask: &Ask) -> Result<Status> {
     let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
     let ask = &for_view(ask, kind);
-    let (mut selection, raw) = filter::selection(ask)?;
+    let mut selection = filter::selection(ask)?;
     filter::apply(ask, &mut selection, &[])?;
     let (mut plan, mut why) = target::plan(ask, target::target(ask)?, &selection)?;
     let captures = stacks::with_calls(&ask.format, Captures::default());
@@ -40,9 +40,9 @@ pub fn run(ask: &Ask) -> Result<Status> {
     combinations::say_without_effect(ask, true);
     combinations::say_without_file(ask);
     let output = ask.keep.output.as_ref();
-    let per_thread = ask.target.follow > 1 && output.is_some();
+    let per_thread = ask.target.is_per_thread() && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.
     let output = Output::open(output, ask.keep.append, per_thread)?;
-    let shown = lines::shown(ask, &output, raw, kind, Clocks::session(&ask.format))?;
+    let shown = lines::shown(ask, &output, kind, Clocks::session(&ask.format))?;
     Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask)
 }

@@ -5,20 +5,35 @@
 #[inline]
 pub fn c_string(b: &[u8], out: &mut Vec<u8>) {
     for (i, &c) in b.iter().enumerate() {
-        match c {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', c]),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            0x0b => out.extend_from_slice(b"\\v"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            0x20..=0x7e => out.push(c),
-            _ => {
-                let digit_follows = b.get(i + 1).is_some_and(u8::is_ascii_digit);
-                octal(c, digit_follows, out);
-            }
+        if !plain(c, out) {
+            octal(c, b.get(i + 1).is_some_and(u8::is_ascii_digit), out);
         }
     }
+}
+
+/// Appends `b` as [`c_string`] does, but with hexadecimal escapes.
+pub fn c_string_in_hex(b: &[u8], out: &mut Vec<u8>) {
+    for &c in b {
+        if !plain(c, out) {
+            hex_string(&[c], out);
+        }
+    }
+}
+
+/// Appends a byte of a string that needs no number.
+#[inline]
+fn plain(c: u8, out: &mut Vec<u8>) -> bool {
+    match c {
+        b'"' | b'\\' => out.extend_from_slice(&[b'\\', c]),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        0x0b => out.extend_from_slice(b"\\v"),
+        0x0c => out.extend_from_slice(b"\\f"),
+        0x20..=0x7e => out.push(c),
+        _ => return false,
+    }
+    true
 }
 
 #[inline]
@@ -91,6 +106,13 @@ mod tests {
         for b in 0..=255u8 {
             assert!(c(&[b, b]).bytes().all(|c| (0x20..0x7f).contains(&c)), "{b}");
         }
+    }
+
+    #[test]
+    fn hexadecimal_escapes_are_of_bytes_that_need_a_number() {
+        let mut out = Vec::new();
+        super::c_string_in_hex(b"a\0\n\xff1\"", &mut out);
+        assert_eq!(out, b"a\\x00\\n\\xff1\\\"");
     }
 
     #[test]

@@ -165,14 +165,20 @@ fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     let n = ev.schema.args.len();
     let first = if ev.schema.name == RAW { 2 } else { 0 };
     let typed = process::has_values(ev, v);
+    v.verbose = v.opts.is_verbose(ev.schema);
+    let raw = v.opts.is_raw(ev.schema);
     for i in (first..n).filter(|i| !typed || ev.schema.args[*i].name != "values") {
         let Some((ty, _)) = ev.resolve(i) else { continue };
         if matches!(ty, Type::Int(Int { fmt: Fmt::Stack, .. })) {
             continue;
         }
         w::key(v.out, ev.schema.args[i].name);
-        if v.opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
+        if raw {
             w::hex(v.out, ev.arg(i));
+            continue;
+        }
+        if v.opts.hides(ev.schema, ty) {
+            w::addr(v.out, ev.arg(i));
             continue;
         }
         v.value(matches!(ty, Type::Ptr { elem: Mem::Int(_), len: None }));

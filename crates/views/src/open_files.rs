@@ -13,7 +13,7 @@
 //! again. A program that is executed has those without close-on-exec. Descriptors that were open before the trace, and those received in
 //! messages, are not known.
 
-use crate::options::{FdNames, Options, Prefix};
+use crate::options::{Options, Prefix};
 use crate::profile::table::ascii;
 use crate::profile::{Frame, FrameId, StackId, Stacks, Unit};
 use crate::stack::{Place, frames, line};
@@ -140,7 +140,7 @@ impl OpenFiles {
             frames(ev, &stack, names, &mut |p| ids.push(self.stacks.frame(&p.frame)));
         }
         let stack = self.stacks.stack(&ids);
-        let opts = Options { prefix: Prefix::Never, fd_names: FdNames::No, column: 0, ..Options::default() };
+        let opts = Options { prefix: Prefix::Never, column: 0, ..Options::default() };
         let mut line = Vec::new();
         text::complete(ev, names, &opts, 0, &mut line);
         let text = String::from_utf8_lossy(&line).into_owned();

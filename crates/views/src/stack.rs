@@ -18,7 +18,7 @@ use crate::profile::{Frame, name};
 use crate::write::json as w;
 use crate::write::number::{dec, hex};
 pub(crate) use event::frames;
-pub use event::{below, members, records};
+pub use event::{below, instruction, members, records};
 
 /// A frame and its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -159,10 +159,10 @@ fn json_names_descriptors() {
         Json::new(Options { fd_names, comm, ..Options::default() }).event(&ev, &known, &mut out);
         serde_json::from_slice::<serde_json::Value>(&out).expect("valid JSON")
     };
-    let full = show(FdNames::Full, true);
+    let full = show(FdNames::FULL, true);
     assert_eq!(full["args"]["dfd"], serde_json::json!({"fd": "AT_FDCWD", "path": "/tmp"}));
     assert_eq!(full["ret"], serde_json::json!({"fd": 3, "path": "socket:[1]", "detail": "TCP:[1.2.3.4:5]"}));
     assert_eq!(full["tid_comm"], "sh");
-    assert_eq!(show(FdNames::Path, false)["ret"], serde_json::json!({"fd": 3, "path": "socket:[1]"}));
-    assert_eq!(show(FdNames::No, false)["ret"], 3);
+    assert_eq!(show(FdNames::PATH, false)["ret"], serde_json::json!({"fd": 3, "path": "socket:[1]"}));
+    assert_eq!(show(FdNames::NONE, false)["ret"], 3);
 }

@@ -7,7 +7,7 @@ mod build;
 use events::Event;
 use events::names::{FdName, Names, NoNames};
 use expect_test::expect_file;
-use views::options::{FdNames, HexStrings, Prefix, Stamp, Xlat};
+use views::options::{FdNames, HexStrings, Precision, Prefix, Stamp, Xlat};
 use views::text::Text;
 use views::{Options, View};
 
@@ -42,12 +42,12 @@ fn text_with_everything() {
         }
     }
     let opts = Options {
-        stamp: Stamp::ClockMicros,
-        duration: true,
+        stamp: Stamp::Clock(Precision::Us),
+        duration: Some(Precision::Us),
         verbose: true,
         xlat: Xlat::Verbose,
         hex_strings: HexStrings::NonAscii,
-        fd_names: FdNames::Full,
+        fd_names: FdNames::FULL,
         comm: true,
         numbers: true,
         types: true,

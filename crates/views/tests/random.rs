@@ -150,7 +150,7 @@ fn options(bits: u8) -> Options {
         numbers: bits & 2 != 0,
         comm: bits & 4 != 0,
         xlat: if bits & 8 != 0 { Xlat::Raw } else { Xlat::Abbrev },
-        fd_names: [FdNames::No, FdNames::Path, FdNames::Full, FdNames::Full][usize::from(bits >> 4 & 3)],
+        fd_names: [FdNames::NONE, FdNames::PATH, FdNames::FULL, FdNames::FULL][usize::from(bits >> 4 & 3)],
         ..Options::default()
     }
 }

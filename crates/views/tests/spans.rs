@@ -8,7 +8,7 @@ use events::types::{Fmt, StrKind};
 use events::{Event, Int, Schema, Type};
 use views::json::Json;
 use views::latency::{By, Latency};
-use views::options::{Prefix, Stamp};
+use views::options::{Precision, Prefix, Stamp};
 use views::record::Record;
 use views::text::Text;
 use views::{Options, View};
@@ -42,7 +42,12 @@ fn show(view: &mut dyn View, fixed: Fixed) -> String {
 }
 
 fn text(fixed: Fixed) -> String {
-    let opts = Options { duration: true, stamp: Stamp::Epoch, prefix: Prefix::WhenSeveral, ..Options::default() };
+    let opts = Options {
+        duration: Some(Precision::Us),
+        stamp: Stamp::Epoch(Precision::Us),
+        prefix: Prefix::WhenSeveral,
+        ..Options::default()
+    };
     show(&mut Text::new(opts), fixed)
 }
 
@@ -119,9 +124,9 @@ fn spans_are_in_the_table_of_latencies() {
 fn text_shows_the_largest_times_and_durations() {
     assert!(text(Fixed { start: 0, time: MAX, ..SPAN }).ends_with("= -2 <18446744073.709551>\n"));
     assert!(text(Fixed { start: MAX, time: MAX, ..SPAN }).starts_with("18446744073.709551 function"));
-    for (stamp, offset) in [(Stamp::ClockMicros, i64::MAX), (Stamp::ClockMicros, i64::MIN), (Stamp::Relative, i64::MAX)]
-    {
-        let opts = Options { stamp, realtime_offset: offset, utc_offset: offset, ..Options::default() };
+    for offset in [i64::MAX, i64::MIN] {
+        let (stamp, relative) = (Stamp::Clock(Precision::Us), Some(Precision::Ns));
+        let opts = Options { stamp, relative, realtime_offset: offset, utc_offset: offset, ..Options::default() };
         let line = show(&mut Text::new(opts), Fixed { start: MAX, time: MAX, ..SPAN });
         assert!(line.contains(" function:./app:work("), "{line}");
     }

@@ -6,6 +6,7 @@ use session::ask::{
     Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Lens, Names, Profiles, Recorded, Select, Session,
     Show, Slab, Snapshot, Tables, Targets, Tracer, Tracing,
 };
+use session::manner;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -40,29 +41,42 @@ fn times(m: &ArgMatches, id: &str) -> u8 {
     one(m, id).unwrap_or(0)
 }
 
+/// Options that are `-e` with a qualifier: both may be given, and the last counts.
+const QUALIFIERS: [&str; 9] =
+    ["trace-fds", "abbrev", "verbose", "raw", "read", "write", "quiet-set", "decode-fds", "decode-pids"];
+
+/// The expressions of `-e` and of the options like it, in their order.
+fn expressions(m: &ArgMatches) -> Vec<String> {
+    let mut all: Vec<(usize, String)> = Vec::new();
+    for id in ["expr"].iter().chain(&QUALIFIERS) {
+        let given = texts(m, id);
+        let at = if given.is_empty() { None } else { m.indices_of(id) };
+        let qualified = |text: String| match id {
+            &"expr" => text,
+            _ => format!("{}={text}", id.trim_end_matches("-set")),
+        };
+        all.extend(at.into_iter().flatten().zip(given.into_iter().map(qualified)));
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, text)| text).collect()
+}
+
 /// What the options of a command ask for. Those that it does not have are not given.
 pub fn ask(m: &ArgMatches) -> Ask {
+    let select = select(m);
     Ask {
+        quiet: manner::messages(&select).map_or(times(m, "quiet"), u8::from),
         target: Targets {
             command: words(m, "command"),
             attach: texts(m, "attach"),
             all: flag(m, "all"),
-            follow: times(m, "follow"),
+            follow: times(m, "follow").max(flag(m, "follow-only").into()),
+            output_separately: flag(m, "output-separately"),
             no_follow: flag(m, "no-follow"),
             env: words(m, "env"),
             user: text(m, "user"),
         },
-        select: Select {
-            expr: texts(m, "expr"),
-            trace: texts(m, "trace"),
-            signal: texts(m, "signal"),
-            status: texts(m, "status"),
-            trace_path: words(m, "trace-path"),
-            filter: text(m, "where"),
-            param: texts(m, "param"),
-            successful_only: flag(m, "successful-only"),
-            failed_only: flag(m, "failed-only"),
-        },
+        select,
         capture: Capture {
             levels: texts(m, "capture"),
             kstack: text(m, "kstack"),
@@ -79,6 +93,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             buffer: text(m, "buffer"),
             on_full: text(m, "on-full"),
             no_seccomp: flag(m, "no-seccomp"),
+            kill_on_exit: flag(m, "kill-on-exit"),
             no_duration: flag(m, "no-duration"),
             cost: flag(m, "cost"),
             force: flag(m, "force"),
@@ -144,8 +159,21 @@ pub fn ask(m: &ArgMatches) -> Ask {
             mappings: flag(m, "mappings"),
             follow: flag(m, "follow-recording"),
         },
-        quiet: times(m, "quiet"),
         started: 0,
+    }
+}
+
+fn select(m: &ArgMatches) -> Select {
+    Select {
+        expr: expressions(m),
+        trace: texts(m, "trace"),
+        signal: texts(m, "signal"),
+        status: texts(m, "status"),
+        trace_path: words(m, "trace-path"),
+        filter: text(m, "where"),
+        param: texts(m, "param"),
+        successful_only: flag(m, "successful-only"),
+        failed_only: flag(m, "failed-only"),
     }
 }
 
@@ -153,15 +181,20 @@ fn format(m: &ArgMatches) -> Format {
     Format {
         string_limit: one(m, "string-limit"),
         time: times(m, "time"),
-        relative_timestamps: flag(m, "relative-timestamps"),
-        syscall_times: flag(m, "syscall-times"),
+        absolute_timestamps: text(m, "absolute-timestamps"),
+        relative_timestamps: text(m, "relative-timestamps"),
+        syscall_times: text(m, "syscall-times"),
         fd: times(m, "fd"),
-        decode_pids: text(m, "decode-pids").is_some(),
+        decode_pids: flag(m, "comm-names"),
         syscall_number: flag(m, "syscall-number"),
+        instruction_pointer: flag(m, "instruction-pointer"),
         hex: times(m, "hex"),
+        strings_in_hex: text(m, "strings-in-hex"),
         const_print_style: text(m, "const-print-style"),
         no_abbrev: flag(m, "no-abbrev"),
         types: flag(m, "types"),
+        arg_names: flag(m, "arg-names"),
+        always_show_pid: flag(m, "always-show-pid"),
         columns: one(m, "columns"),
         sort: text(m, "sort"),
         color: text(m, "color"),

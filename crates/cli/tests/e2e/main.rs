@@ -82,6 +82,7 @@ mod sessions;
 mod signals;
 mod slab;
 mod stacks;
+mod strace_options;
 mod terminal;
 mod threads;
 mod trace;

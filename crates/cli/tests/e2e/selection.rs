@@ -170,8 +170,8 @@ fn wrong_sets_name_what_is_near() {
             ("nonsense=all", "trace="),
             ("inject=openat:error=EIO", "never changes"),
             ("fault=openat", "never changes"),
-            ("read=3", "--as record"),
-            ("write=3", "--as record"),
+            ("read=x", "a number, all or none"),
+            ("write=", "names nothing"),
         ];
         for (set, hint) in cases {
             let out = on_stderr(user, &["-e", set, "touch", "/nonexistent/must-not-run"]);

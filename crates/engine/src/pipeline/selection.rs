@@ -4,8 +4,8 @@ use super::filter::EventFilter;
 use crate::request::expression::Expression;
 use crate::request::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
-use events::names::Names;
-use events::types::{Fmt, StrKind, Type};
+use events::names::{Descriptors, Names};
+use events::types::{Fmt, Mem, StrKind, Type};
 use events::{Class, Event, Int, Schema, functions};
 use lang::pattern::glob;
 use std::sync::Arc;
@@ -23,12 +23,18 @@ pub struct Selection {
     pub outcomes: Outcomes,
     /// Signals.
     pub signals: Signals,
-    /// Paths; empty for all.
+    /// Paths; all calls where there are neither paths nor descriptors.
     pub paths: Vec<Vec<u8>>,
+    /// Descriptors that calls are about, beside the paths.
+    pub fds: Option<Descriptors>,
     /// Whether `process:map` events are shown.
     pub mappings: bool,
     /// Signals, stops and ends: not where only probes other than calls are enabled.
     pub lives: bool,
+    /// Ends that are no kills.
+    pub exits: bool,
+    /// Threads that another one's execve has replaced.
+    pub superseded: bool,
     /// `--where`.
     pub expression: Option<Arc<Expression>>,
     /// The filters that are evaluated here: `--where`, and the one that a trace was recorded with.
@@ -48,8 +54,11 @@ impl Selection {
             outcomes: Outcomes::ALL,
             signals: Signals::all(),
             paths: Vec::new(),
+            fds: None,
             mappings: false,
             lives: true,
+            exits: true,
+            superseded: true,
             expression: None,
             filters: Vec::new(),
             pids: Vec::new(),
@@ -70,8 +79,11 @@ impl Selection {
             && self.probes.is_none()
             && self.outcomes == Outcomes::ALL
             && self.paths.is_empty()
+            && self.fds.is_none()
             && self.mappings
             && self.lives
+            && self.exits
+            && self.superseded
             && self.filters.is_empty()
             && self.pids.is_empty()
             && self.from == 0
@@ -85,7 +97,7 @@ impl Selection {
             return self.calls.contains(ev.schema)
                 && self.filters.iter().all(|s| s.passes(ev, names))
                 && self.outcome(ev)
-                && self.names_path(ev, names);
+                && self.is_about(ev, names);
         }
         // What functions' values are, views have from the world.
         if ev.schema.name == events::values::CLASS {
@@ -96,7 +108,11 @@ impl Selection {
         }
         let lives = || self.lives && self.filters.iter().all(|s| s.passes(ev, names));
         match ev.schema.name {
-            "exit" | "superseded" => lives(),
+            "exit" => {
+                let signal = ev.value_of("signo");
+                (if signal == 0 { self.exits } else { self.signals.contains(signal) }) && lives()
+            }
+            "superseded" => self.superseded && lives(),
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
             // Views have stacks from the world.
@@ -135,7 +151,7 @@ impl Selection {
         wanted
             && self.calls.contains(inner.schema)
             && self.filters.iter().all(|s| s.passes(ev, names))
-            && self.names_path(&inner, names)
+            && self.is_about(&inner, names)
     }
 
     #[inline]
@@ -149,11 +165,13 @@ impl Selection {
         }
     }
 
+    /// Whether a call names one of the paths or of the descriptors.
     #[inline]
-    fn names_path(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
-        if self.paths.is_empty() {
+    fn is_about(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        if self.paths.is_empty() && self.fds.is_none() {
             return true;
         }
+        let wanted = |fd: i32| self.fds.as_ref().is_some_and(|set| set.contains(fd));
         ev.schema.args.iter().enumerate().any(|(i, a)| match a.ty {
             Type::Str(StrKind::Path) => {
                 let t = ev.tail(i, false).or_else(|| ev.tail(i, true));
@@ -161,7 +179,16 @@ impl Selection {
             }
             Type::Int(Int { fmt: Fmt::Fd | Fmt::Dirfd, .. }) => {
                 let fd = ev.arg(i) as i32;
-                fd >= 0 && names.fd(ev.pid(), fd).is_some_and(|n| self.paths.contains(&n.path))
+                let named = || names.fd(ev.pid(), fd).is_some_and(|n| self.paths.contains(&n.path));
+                fd >= 0 && (wanted(fd) || !self.paths.is_empty() && named())
+            }
+            Type::Ptr { elem: Mem::Struct(s), len: Some(_) } if s.name == "pollfd" => {
+                let t = ev.tail(i, false);
+                t.is_some_and(|t| t.bytes.chunks_exact(8).any(|p| wanted(i32::from_le_bytes([p[0], p[1], p[2], p[3]]))))
+            }
+            Type::Fdset(_) => {
+                let bits = ev.tail(i, false).map_or(&[][..], |t| t.bytes);
+                (0..8 * bits.len()).any(|n| bits[n / 8] >> (n % 8) & 1 == 1 && wanted(n as i32))
             }
             _ => false,
         })

@@ -1,9 +1,10 @@
 //! `-e` expressions: which calls, signals and outcomes.
 //!
 //! A set is strace's: names, `%class`, `/regex/`, `all`, `none`, separated by commas; a leading `!` negates the whole. A
-//! leading `?` keeps an unknown name from being an error.
+//! leading `?` keeps an unknown name from being an error, `@64` at the end of a name leaves out the calls of 32-bit programs.
 
 use crate::error::{Error, Result};
+use events::names::Descriptors;
 use events::registry;
 use events::schema::{Schema, Sets};
 use lang::near::nearest;
@@ -104,13 +105,23 @@ impl Calls {
             Some(t) => (true, t),
             None => (false, item),
         };
+        let (item, of_64) = match item.rsplit_once('@') {
+            Some((name, "64")) => (name, true),
+            Some((_, bits @ ("32" | "x32"))) => {
+                let why = format!("calls of {bits} programs have no names here, and are selected together");
+                return Err(Error::usage(format!("-e {item}"), why, "use all, with --where for some of them"));
+            }
+            _ => (item, false),
+        };
         let found = match item {
+            "all" | "%all" if of_64 => self.add_where(|_| true),
             "all" | "%all" => {
                 *self = Calls::all();
                 true
             }
             "none" | "%none" => true,
             _ if item.starts_with('%') => self.add_where(in_class(&item[1..])?),
+            _ if WITHOUT_SIGN.contains(&item) => self.add_where(in_class(item)?),
             _ if item.len() > 1 && item.starts_with('/') => {
                 let pattern = item[1..].strip_suffix('/').unwrap_or(&item[1..]);
                 let re = regex_lite::Regex::new(pattern).map_err(|e| {
@@ -138,6 +149,9 @@ impl Calls {
         found
     }
 }
+
+/// The classes that strace takes without `%` too.
+const WITHOUT_SIGN: [&str; 7] = ["desc", "file", "ipc", "memory", "network", "process", "signal"];
 
 fn one_line(s: &str) -> String {
     s.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -257,6 +271,27 @@ fn signal_number(name: &str) -> Result<usize> {
     }
     let near = nearest(&full, table.entries().map(|e| e.name));
     Err(Error::usage(format!("-e signal={name}"), "no such signal", format!("did you mean {}?", near.join(", "))))
+}
+
+/// Reads `3,5`, `!3`, `all`, `none`, as `option` says.
+pub fn descriptors(option: &str, text: &str) -> Result<Descriptors> {
+    let (negated, list) = match text.strip_prefix('!') {
+        Some(t) => (true, t),
+        None => (false, text),
+    };
+    if list.split(',').all(str::is_empty) {
+        return Err(names_nothing(option, text));
+    }
+    let mut set = Descriptors { negated, numbers: Vec::new() };
+    for item in list.split(',').filter(|i| !i.is_empty()) {
+        match (item, item.parse::<i32>()) {
+            ("all", _) => return Ok(Descriptors { negated: !negated, numbers: Vec::new() }),
+            ("none", _) => {}
+            (_, Ok(n)) if n >= 0 => set.numbers.push(n),
+            _ => return Err(Error::usage(format!("{option}{item}"), "not a descriptor", "a number, all or none")),
+        }
+    }
+    Ok(set)
 }
 
 /// Outcomes of a call (`-e status=…`, `-z`, `-Z`).
@@ -404,6 +439,40 @@ mod tests {
         assert_eq!(names("?nonsense,read"), ["read"]);
         assert!(Calls::parse("all").unwrap().is_all());
         assert!(!Calls::parse("!read").unwrap().is_all());
+    }
+
+    #[test]
+    fn sets_are_written_as_for_strace() {
+        for class in WITHOUT_SIGN {
+            assert_eq!(names(class), names(&format!("%{class}")), "{class}");
+        }
+        assert_eq!(names("stat"), ["stat"], "a call, and no class");
+        assert!(Calls::parse("clock").is_err(), "strace has no such name");
+        assert_eq!(names("openat@64,?nonsense@64"), ["openat"]);
+        assert_eq!(names("%file@64"), names("%file"));
+        assert_eq!(names("/^dup[23]$@64"), ["dup2", "dup3"]);
+        let all = Calls::parse("all@64").unwrap();
+        assert!(!all.has_unknown() && all.len() == Calls::all().len());
+        for narrow in ["openat@32", "all@x32", "?openat@32"] {
+            let e = Calls::parse(narrow).unwrap_err().to_string();
+            assert!(e.contains("selected together"), "{e}");
+        }
+        assert!(Calls::parse("openat@65").is_err() && Calls::parse("nonsense@64").is_err());
+    }
+
+    #[test]
+    fn sets_of_descriptors() {
+        let has = |text: &str| {
+            let set = descriptors("--read ", text).unwrap();
+            [0, 3, 5].map(|fd| set.contains(fd))
+        };
+        assert_eq!(has("3,5"), [false, true, true]);
+        assert_eq!(has("!3"), [true, false, true]);
+        assert_eq!((has("all"), has("!all"), has("none")), ([true; 3], [false; 3], [false; 3]));
+        assert!(!descriptors("--read ", "all").unwrap().contains(-1), "no descriptor");
+        for wrong in ["", "x", "-1", "3,x", "!"] {
+            assert!(descriptors("--read ", wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::complain;
 use crate::durations;
 use crate::filter;
 use crate::heap::past as heap;
+use crate::manner::Manner;
 use crate::output::Output;
 use crate::profile;
 use crate::run::interrupts::Interrupts;
@@ -45,7 +46,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use views::View;
-use views::options::{Options, Stacks};
+use views::options::{FdNames, Options, Stacks};
 use window::Window;
 
 /// Runs the command.
@@ -119,7 +120,7 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
 }
 
 fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
-    let (mut selection, raw) = filter_of(ask, trace)?;
+    let mut selection = filter_of(ask, trace)?;
     durations::of_trace(ask, trace, &selection)?;
     selection.pids = pids(ask)?;
     let clocks = clocks_of(trace);
@@ -129,7 +130,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let wanted = view::wanted(ask, "text");
     let mut outputs = Outputs::default();
     for show in &wanted {
-        outputs.open(show, ask, trace, (&raw, clocks, whole))?;
+        outputs.open(show, ask, trace, (clocks, whole))?;
     }
     let Outputs { views: mut opened, lines, totals, drawings, heap } = outputs;
     let only_totals = !totals.is_empty() && opened.is_empty() && drawings.is_empty() && heap.is_empty();
@@ -148,7 +149,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let heap = heap::sinks(ask, trace, heap, clocks)?;
     let resolver = resolver(ask, trace, &selection, &wanted)?;
     let has_heap = heap.is_some();
-    let names = needs_names(ask, &selection) || resolver.is_some() || has_heap;
+    let names = needs_names(ask, &selection)? || resolver.is_some() || has_heap;
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -168,10 +169,10 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let source = Source::new(backend, None);
     // Lines alone are made on all processors.
     let alone = matches!(&opened[..], [(view, _)] if view.is_lines_only());
-    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.relative_timestamps);
+    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.depends_on_others());
     let (shown, selection) = match (opened.pop(), lines) {
         (Some((_, output)), Some(make)) => {
-            let options = screen::options(ask, &output, raw, clocks)?;
+            let options = screen::options(ask, &output, clocks)?;
             let make = || make(options.clone());
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
@@ -235,8 +236,8 @@ struct Outputs {
 
 impl Outputs {
     /// Opens a view.
-    fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (&[bool], Clocks, bool)) -> Result<()> {
-        let ((raw, clocks, whole), file) = (of, show.file.as_deref());
+    fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (Clocks, bool)) -> Result<()> {
+        let ((clocks, whole), file) = (of, show.file.as_deref());
         let kind = view::of_trace(&show.view, ask, trace)?;
         if ask.trace.follow && !kind.follows() {
             let todo = "leave out --follow, to see what is written so far";
@@ -255,7 +256,7 @@ impl Outputs {
                     self.totals.push((write, names, output));
                     return Ok(());
                 }
-                let options = screen::options(ask, &output, raw.to_vec(), clocks)?;
+                let options = screen::options(ask, &output, clocks)?;
                 self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
             }
             Make::Table(make) => self.views.push((Shown::table(make()), open()?)),
@@ -264,7 +265,7 @@ impl Outputs {
                 self.lines = Some(make);
                 let shown = match tables::latency(ask, &show.view, &output)?.or(tables::by_stack(ask, &show.view)?) {
                     Some(table) => table,
-                    None => lines::shown(ask, &output, raw.to_vec(), kind, clocks)?,
+                    None => lines::shown(ask, &output, kind, clocks)?,
                 };
                 self.views.push((shown, output));
             }
@@ -411,10 +412,10 @@ fn in_parallel(
     Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble(), unresolved: Vec::new() })
 }
 
-/// What is to be shown, and the calls that are shown raw.
-fn filter_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
+/// What is to be shown.
+fn filter_of(ask: &Ask, trace: &Trace) -> Result<Selection> {
     let (calls, probes) = selected(ask);
-    let (mut selection, raw) = filter::selection_of(ask, calls)?;
+    let mut selection = filter::selection_of(ask, calls)?;
     // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
     selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
     selection.probes = probes;
@@ -429,14 +430,14 @@ fn filter_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Vec<bool>)> {
     let probes = probes_of(trace, &selection);
     selection.expression = filter::parse(ask, &selection.calls, &probes)?;
     filters_of(trace, &mut selection);
-    Ok((selection, raw))
+    Ok(selection)
 }
 
 /// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
 /// selected; without a name, and for `all` and what is not, all of them are.
 fn selected(ask: &Ask) -> (Vec<String>, Option<Vec<String>>) {
     let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
-    for text in filter::expressions(&ask.select) {
+    for text in ask.select.expressions() {
         let (patterns, others): (Vec<String>, Vec<String>) =
             parse::names(text).into_iter().partition(|name| parse::is_probe(name));
         if patterns.is_empty() {
@@ -516,12 +517,13 @@ pub fn damage(trace: &Trace, status: u8) -> Result<u8> {
 }
 
 /// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(ask: &Ask, selection: &Selection) -> bool {
-    ask.format.fd > 0
+fn needs_names(ask: &Ask, selection: &Selection) -> Result<bool> {
+    let manner = Manner::of(ask)?;
+    Ok(manner.fd_names != FdNames::NONE
         || !selection.paths.is_empty()
-        || ask.format.decode_pids
+        || manner.comm
         || ask.table.latency.as_ref().is_some_and(|by| by != "call")
-        || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids())
+        || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids()))
 }
 
 /// Options of profiles.

@@ -337,7 +337,7 @@ fn incomplete(t: &Thread) -> Option<String> {
 
 /// Name and text of the call that a thread is in.
 fn text_of(call: &InFlight, names: &Descriptors) -> (String, String) {
-    let opts = Options { prefix: Prefix::Never, fd_names: FdNames::Path, ..Options::default() };
+    let opts = Options { prefix: Prefix::Never, fd_names: FdNames::PATH, ..Options::default() };
     let mut out = Vec::new();
     for tails in [true, false] {
         let mut bytes = Vec::new();

@@ -7,14 +7,14 @@ use crate::output::Output;
 use crate::show::Shown;
 use engine::{Error, Result};
 use views::View;
-use views::options::{Options, Stacks, Stamp};
+use views::options::{Options, Stacks};
 use views::reorder::Reorder;
 
 /// What the command line asks for: lines of that kind, a table, or both.
-pub fn shown(ask: &Ask, output: &Output, raw: Vec<bool>, kind: &Kind, clocks: Clocks) -> Result<Shown> {
-    let opts = options(ask, output, raw, clocks)?;
+pub fn shown(ask: &Ask, output: &Output, kind: &Kind, clocks: Clocks) -> Result<Shown> {
+    let opts = options(ask, output, clocks)?;
     let order = ask.format.sort.as_ref().is_some_and(|s| s == "start").then(Reorder::default);
-    if order.is_some() && opts.stamp == Stamp::Relative {
+    if order.is_some() && opts.relative.is_some() {
         return Err(Error::usage(
             "--sort start",
             "-r shows the time since the line before",

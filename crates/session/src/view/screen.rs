@@ -1,10 +1,11 @@
 //! What views must know of the session, of the screen and of the options for lines.
 
 use crate::ask::{Ask, Format};
+use crate::manner::Manner;
 use crate::output::Output;
-use engine::Result;
+use engine::{Error, Result};
 use sys::time;
-use views::options::{FdNames, HexStrings, Options, Prefix, Stamp, Xlat};
+use views::options::{HexStrings, Options, Precision, Prefix, Stamp, Xlat};
 
 /// What views must know of the session: its clocks, and how much of a string was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -53,46 +54,83 @@ pub fn table_size(output: &Output) -> (usize, usize) {
 }
 
 /// The options of views that the command line asks for.
-pub fn options(ask: &Ask, output: &Output, raw: Vec<bool>, clocks: Clocks) -> Result<Options> {
+pub fn options(ask: &Ask, output: &Output, clocks: Clocks) -> Result<Options> {
+    let manner = Manner::of(ask)?;
     Ok(Options {
-        stamp: match ask.format.time {
-            _ if ask.format.relative_timestamps => Stamp::Relative,
-            0 => Stamp::None,
-            1 => Stamp::Clock,
-            2 => Stamp::ClockMicros,
-            _ => Stamp::Epoch,
-        },
-        duration: ask.format.syscall_times,
-        verbose: ask.format.no_abbrev,
+        stamp: stamp(&ask.format)?,
+        relative: precision("--relative-timestamps", ask.format.relative_timestamps.as_deref())?,
+        duration: precision("--syscall-times", ask.format.syscall_times.as_deref())?,
+        verbose: manner.verbose,
+        abbrev: manner.abbrev,
         xlat: match ask.format.const_print_style.as_deref() {
             Some("raw") => Xlat::Raw,
             Some("verbose") => Xlat::Verbose,
             _ => Xlat::Abbrev,
         },
-        hex_strings: match ask.format.hex {
-            0 => HexStrings::No,
-            1 => HexStrings::NonAscii,
+        hex_strings: match (ask.format.strings_in_hex.as_deref(), ask.format.hex) {
+            (Some("none"), _) | (None, 0) => HexStrings::No,
+            (Some("non-ascii-chars"), _) => HexStrings::NonAsciiChars,
+            (Some("non-ascii"), _) | (None, 1) => HexStrings::NonAscii,
             _ => HexStrings::All,
         },
-        fd_names: match ask.format.fd {
-            0 => FdNames::No,
-            1 => FdNames::Path,
-            _ => FdNames::Full,
-        },
-        comm: ask.format.decode_pids,
+        fd_names: manner.fd_names,
+        comm: manner.comm,
         numbers: ask.format.syscall_number,
+        instruction: ask.format.instruction_pointer,
+        arg_names: ask.format.arg_names,
         types: ask.format.types,
         column: ask.format.columns.unwrap_or(40).into(),
         prefix: match output {
             o if o.is_per_thread() => Prefix::Never,
-            o if o.is_file() => Prefix::Always,
+            o if o.is_file() || ask.format.always_show_pid => Prefix::Always,
             _ => Prefix::WhenSeveral,
         },
         colour: colour(&ask.format, output),
         realtime_offset: clocks.realtime_offset,
         utc_offset: clocks.utc_offset,
-        raw,
+        raw: manner.raw,
+        opaque: manner.opaque,
+        read: manner.read,
+        write: manner.write,
         string: clocks.string,
         stacks: crate::stacks::form(&ask.format)?,
     })
+}
+
+/// How many digits a time has.
+fn precision(option: &str, text: Option<&str>) -> Result<Option<Precision>> {
+    let parse = |text| {
+        Precision::parse(text)
+            .ok_or_else(|| Error::usage(format!("{option}={text}"), "no such precision", "s, ms, us or ns"))
+    };
+    text.map(parse).transpose()
+}
+
+/// The time at the start of a line: `-t`, or `--absolute-timestamps=[[format:]FORMAT][,[precision:]PRECISION]`.
+fn stamp(format: &Format) -> Result<Stamp> {
+    const OPTION: &str = "--absolute-timestamps";
+    let Some(text) = &format.absolute_timestamps else {
+        return Ok(match format.time {
+            0 => Stamp::None,
+            1 => Stamp::Clock(Precision::S),
+            2 => Stamp::Clock(Precision::Us),
+            _ => Stamp::Epoch(Precision::Us),
+        });
+    };
+    let (mut make, mut digits): (fn(Precision) -> Stamp, _) = (Stamp::Clock, Precision::S);
+    for word in text.split(',') {
+        match word.strip_prefix("format:").unwrap_or(word) {
+            "none" => make = |_| Stamp::None,
+            "time" => make = Stamp::Clock,
+            "unix" => make = Stamp::Epoch,
+            _ => {
+                let word = word.strip_prefix("precision:").unwrap_or(word);
+                digits = Precision::parse(word).ok_or_else(|| {
+                    let all = "none, time or unix; s, ms, us or ns";
+                    Error::usage(format!("{OPTION}={word}"), "neither a format nor a precision", all)
+                })?;
+            }
+        }
+    }
+    Ok(make(digits))
 }

@@ -10,7 +10,8 @@
 //! - the front end: the ptracer releases every thread (without a filter), or keeps resuming the command silently until it
 //!   ends (with one: RET_TRACE without a tracer would fail its calls with ENOSYS);
 //! - the ptracer: with a filter, PTRACE_O_EXITKILL ends the command with it; without (`--no-seccomp`, `-p`), the kernel
-//!   detaches and the target continues.
+//!   detaches and the target continues;
+//! - with `--kill-on-exit` whatever is traced is killed in both cases, and when the session ends before it.
 
 mod emit;
 mod fds;
@@ -311,6 +312,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         limits: plan.limits,
         follow: plan.follow,
         filtered: plan.filters(),
+        kills: plan.kill_on_exit,
         takes_orders: plan.named,
         fd_names: plan.fd_names,
         fd_details: plan.fd_details,

@@ -41,6 +41,8 @@ pub struct Job {
     pub takes_orders: bool,
     /// The command has a filter.
     pub filtered: bool,
+    /// What is traced is killed when this process ends.
+    pub kills: bool,
     /// Descriptors get names.
     pub fd_names: bool,
     /// Sockets and devices get details.
@@ -121,8 +123,9 @@ impl Tracer {
     fn options(&self) -> u64 {
         let follow = if self.job.follow { option::FORK | option::VFORK | option::CLONE } else { 0 };
         let filter = if self.job.filtered { option::SECCOMP | option::EXITKILL } else { 0 };
+        let kills = if self.job.kills { option::EXITKILL } else { 0 };
         let ends = if self.job.with_stacks.is_empty() { 0 } else { option::EXIT };
-        option::SYSGOOD | option::EXEC | follow | filter | ends
+        option::SYSGOOD | option::EXEC | follow | filter | kills | ends
     }
 
     /// Attaches to the command, which waits for a byte before its execve.
@@ -287,7 +290,7 @@ impl Tracer {
     /// The front end is gone or has had enough.
     fn leave(&mut self) {
         let wanted = self.control().must_stop();
-        if wanted && !self.job.filtered {
+        if wanted && (!self.job.filtered || self.job.kills) {
             let mut threads: Vec<i32> = self.threads.keys().copied().collect();
             threads.sort_unstable();
             for tid in threads {
@@ -296,6 +299,12 @@ impl Tracer {
             }
         }
         self.out.silent = true;
+        if self.job.kills {
+            // The kernel kills them when this process has ended.
+            self.threads.clear();
+            self.mode = Mode::Detaching;
+            return;
+        }
         self.mode = if self.job.filtered { Mode::Resuming } else { Mode::Detaching };
         if self.mode == Mode::Resuming {
             self.job.calls.fill(false);

@@ -168,13 +168,13 @@ fn descriptor<'n>(
         true => w::string(out, "AT_FDCWD"),
         false => w::number(out, fd),
     };
-    let name = if wanted == FdNames::No { None } else { name_of(fd) };
+    let name = if wanted == FdNames::NONE { None } else { name_of(fd) };
     let Some(name) = name else { return number(out) };
     out.extend_from_slice(b"{\"fd\":");
     number(out);
     w::key(out, "path");
     w::bytes(out, &name.path, false);
-    if wanted == FdNames::Full && !name.detail.is_empty() {
+    if wanted.has_details() && !name.detail.is_empty() {
         w::key(out, "detail");
         w::bytes(out, &name.detail, false);
     }

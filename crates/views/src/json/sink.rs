@@ -20,6 +20,8 @@ pub struct Values<'a> {
     pub names: &'a dyn Names,
     /// The process that the event is about.
     pub pid: u32,
+    /// Verbose fields are written.
+    pub verbose: bool,
     /// Starts of the open groups; a buffer that is used again.
     stack: &'a mut Vec<usize>,
     /// Start of the last complete value.
@@ -42,7 +44,8 @@ impl<'a> Values<'a> {
         pid: u32,
     ) -> Self {
         stack.clear();
-        Values { out, opts, names, pid, stack, last: 0, awaited: None, single: false, nameless: false }
+        let verbose = opts.verbose;
+        Values { out, opts, names, pid, verbose, stack, last: 0, awaited: None, single: false, nameless: false }
     }
 
     /// Starts a value that is in no group. With `single`, an array of one number is written as the number.
@@ -96,7 +99,7 @@ impl<'a> Values<'a> {
 
 impl Sink for Values<'_> {
     fn verbose(&self) -> bool {
-        self.opts.verbose
+        self.verbose
     }
 
     fn string_limit(&self) -> Option<usize> {

@@ -57,6 +57,15 @@ fn fold(ev: &Event<'_>, stack: &EventStack<'_>, names: &dyn Names, out: &mut Vec
     out.push(b'\n');
 }
 
+/// Appends the address of the instruction that an event comes from, as strace -i does: the innermost of its stack.
+pub fn instruction(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+    let first = stacks::of(ev, names).find_map(|s| s.frames.first().copied().filter(|_| !s.kernel));
+    match first {
+        Some(a) => out.extend_from_slice(format!("[{:016x}] ", a & !(names::GUESSED | names::EXACT)).as_bytes()),
+        None => out.extend_from_slice(b"[????????????????] "),
+    }
+}
+
 /// Appends the stacks of an event as members of its object: arrays of frames, which are empty where a stack was lost.
 #[inline]
 pub fn members(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {

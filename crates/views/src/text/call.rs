@@ -4,12 +4,12 @@ use super::sink::TextSink;
 use super::{Colour, coloured, quirks, result, types};
 use crate::options::{Options, Stacks};
 use crate::values;
-use crate::write::number::{hex, padded, spaces};
+use crate::write::number::{hex, spaces};
 use events::functions::{self, Kind};
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
-use events::walk::{self, Phase};
-use events::{Dir, Event};
+use events::walk::{self, Phase, Sink};
+use events::{Arg, Dir, Event, Type};
 
 /// A call that has ended, or will never end, on the line that starts at `line`: the column of the result counts from there.
 #[inline]
@@ -18,7 +18,7 @@ pub fn complete(ev: &Event<'_>, names: &dyn Names, opts: &Options, line: usize, 
     if ev.schema.name == "raw" {
         raw_arguments(ev, out);
     } else {
-        let mut sink = TextSink::new(out, opts, names, ev.pid());
+        let mut sink = TextSink::new(out, opts, names, ev);
         arguments(ev, &mut sink, opts);
     }
     out.push(b')');
@@ -51,7 +51,7 @@ pub fn probe(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
     }
     coloured(opts, Colour::Name, out, |o| crate::escape::name(ev.schema.name.as_bytes(), o));
     out.push(b'(');
-    let mut sink = TextSink::new(out, opts, names, ev.pid());
+    let mut sink = TextSink::new(out, opts, names, ev);
     let mut any = false;
     for i in (0..ev.schema.args.len()).filter(|i| is_field(ev, *i, opts)) {
         captured(ev, i, &mut any, &mut sink);
@@ -72,7 +72,7 @@ pub fn in_flight(ev: &Event<'_>, attach: u64, names: &dyn Names, opts: &Options,
     if ev.schema.name == "raw" {
         raw_arguments(ev, out);
     } else {
-        let mut sink = TextSink::new(out, opts, names, ev.pid());
+        let mut sink = TextSink::new(out, opts, names, ev);
         entry_arguments(ev, &mut sink, opts);
     }
     let note: &[u8] = match attach {
@@ -83,21 +83,20 @@ pub fn in_flight(ev: &Event<'_>, attach: u64, names: &dyn Names, opts: &Options,
     coloured(opts, Colour::Faint, out, |o| o.extend_from_slice(note));
 }
 
-/// Number, name and parenthesis; returns how many bytes of it are escape sequences.
+/// Name and parenthesis; returns how many bytes of it are escape sequences.
 #[inline]
 fn head(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) -> usize {
-    let raw = ev.schema.name == "raw";
-    if opts.numbers {
-        out.push(b'[');
-        padded(if raw { ev.arg(0) & 0xffff_ffff } else { ev.schema.x86_64.unwrap_or(0).into() }, 4, out);
-        out.extend_from_slice(b"] ");
-    }
-    coloured(opts, Colour::Name, out, |o| match raw {
-        true => o.extend_from_slice(raw_name(ev).as_bytes()),
-        false => o.extend_from_slice(ev.schema.name.as_bytes()),
+    coloured(opts, Colour::Name, out, |o| match ev.schema.name {
+        "raw" => o.extend_from_slice(raw_name(ev).as_bytes()),
+        name => o.extend_from_slice(name.as_bytes()),
     });
     out.push(b'(');
     Colour::Name.start().len() + super::COLOUR_END.len()
+}
+
+/// The number of a call.
+pub fn number(ev: &Event<'_>) -> u64 {
+    if ev.schema.name == "raw" { ev.arg(0) & 0xffff_ffff } else { ev.schema.x86_64.unwrap_or(0).into() }
 }
 
 /// The name of a call that no row describes.
@@ -122,11 +121,12 @@ fn raw_arguments(ev: &Event<'_>, out: &mut Vec<u8>) {
 }
 
 fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
-    if opts.raw.get(usize::from(ev.schema.base)) == Some(&true) {
-        return registers(ev, sink.out);
+    if opts.is_raw(ev.schema) {
+        return registers(ev, opts, sink.out);
     }
     let own = events::registry::own_args(ev.schema);
-    let mut any = quirks::arguments(ev, sink);
+    let is_plain = opts.is_opaque(ev.schema) || opts.arg_names;
+    let mut any = (!is_plain || ev.schema.name == "clone") && quirks::arguments(ev, sink);
     if !any {
         let phase = quirks::phase(ev);
         for i in 0..own {
@@ -141,7 +141,7 @@ fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) {
 /// Whether a field is shown among the others: a stack has lines of its own, and its id says nothing.
 fn is_field(ev: &Event<'_>, i: usize, opts: &Options) -> bool {
     let arg = &ev.schema.args[i];
-    !events::stacks::is_stack(arg) || opts.stacks == Stacks::Fields && !matches!(arg.ty, events::Type::Int(_))
+    !events::stacks::is_stack(arg) || opts.stacks == Stacks::Fields && !matches!(arg.ty, Type::Int(_))
 }
 
 /// What was captured in addition to the arguments, by its name.
@@ -158,7 +158,7 @@ fn named(ev: &Event<'_>, i: usize, sink: &mut TextSink<'_>) {
     let arg = &ev.schema.args[i];
     crate::escape::name(arg.name.as_bytes(), sink.out);
     sink.raw("=");
-    sink.after = !matches!(arg.ty, events::Type::Int(_));
+    sink.after = !matches!(arg.ty, Type::Int(_));
     walk::arg(ev, i, Phase::In, sink);
 }
 
@@ -168,11 +168,17 @@ fn argument(ev: &Event<'_>, i: usize, phase: Phase, any: &mut bool, sink: &mut T
     if *any {
         sink.out.extend_from_slice(b", ");
     }
+    let arg = &ev.schema.args[i];
     if opts.types {
-        types::declare(&ev.schema.args[i], sink.out);
+        types::declare(arg, sink.out);
+    } else if opts.arg_names {
+        name(arg, sink.out);
     }
-    sink.after = !matches!(ev.schema.args[i].ty, events::Type::Int(_));
-    if walk::arg(ev, i, phase, sink) {
+    sink.after = !matches!(arg.ty, Type::Int(_));
+    if ev.resolve(i).is_some_and(|(ty, _)| opts.hides(ev.schema, ty)) {
+        sink.addr(ev.arg(i));
+        *any = true;
+    } else if walk::arg(ev, i, phase, sink) {
         *any = true;
     } else {
         sink.out.truncate(before);
@@ -186,7 +192,7 @@ pub fn entered(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<
     if ev.schema.name == "raw" {
         raw_arguments(ev, out);
     } else {
-        whole = entry_arguments(ev, &mut TextSink::new(out, opts, names, ev.pid()), opts);
+        whole = entry_arguments(ev, &mut TextSink::new(out, opts, names, ev), opts);
     }
     out.extend_from_slice(if whole { b")" } else { b"...)" });
 }
@@ -196,7 +202,7 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) -> b
     let mut any = false;
     for i in 0..events::registry::own_args(ev.schema) {
         match ev.resolve(i) {
-            Some((events::Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
+            Some((Type::Int(_), _)) | None | Some((_, Dir::In | Dir::InOut)) => {}
             // An argument that points to no memory is known already.
             Some(_) if ev.arg(i) == 0 => {}
             Some(_) => {
@@ -211,15 +217,24 @@ fn entry_arguments(ev: &Event<'_>, sink: &mut TextSink<'_>, opts: &Options) -> b
     true
 }
 
+/// `NAME=`
+fn name(arg: &Arg, out: &mut Vec<u8>) {
+    out.extend_from_slice(arg.name.as_bytes());
+    out.push(b'=');
+}
+
 /// Every argument as its register, for `-e raw=`.
-fn registers(ev: &Event<'_>, out: &mut Vec<u8>) {
+fn registers(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) {
     for i in 0..events::registry::own_args(ev.schema) {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
+        if opts.arg_names {
+            name(&ev.schema.args[i], out);
+        }
         // Of a narrower type the kernel takes no more of the register.
         let bytes = match &ev.schema.args[i].ty {
-            events::Type::Int(int) => u32::from(int.size).clamp(1, 8),
+            Type::Int(int) => u32::from(int.size).clamp(1, 8),
             _ => 8,
         };
         hex(ev.arg(i) & u64::MAX >> (64 - 8 * bytes), out);

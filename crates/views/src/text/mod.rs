@@ -10,17 +10,19 @@
 //! and numbers.
 
 mod call;
+mod dump;
 mod process;
 mod quirks;
 mod result;
 mod sink;
 mod types;
 
-use crate::options::{Options, Prefix, Stamp};
+use crate::options::{Options, Precision, Prefix, Stamp};
 use crate::write::number::{dec, padded, spaces};
 use crate::{View, escape, stack};
 use events::Event;
 use events::names::Names;
+use std::collections::HashMap;
 
 pub(crate) use call::complete;
 pub use call::entered;
@@ -33,7 +35,12 @@ pub struct Text {
     several: bool,
     /// Start of the line before, for `-r`.
     last: Option<u64>,
+    /// The number of each thread's last call, for `-n`.
+    numbers: HashMap<u32, u64>,
 }
+
+/// The most threads whose last calls are remembered.
+const MOST_THREADS: usize = 1 << 16;
 
 /// Colours, by what they mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +79,7 @@ pub(crate) fn coloured(opts: &Options, c: Colour, out: &mut Vec<u8>, write: impl
 impl Text {
     /// A view with these options.
     pub fn new(opts: Options) -> Text {
-        Text { opts, several: false, last: None }
+        Text { opts, several: false, last: None, numbers: HashMap::new() }
     }
 
     #[inline]
@@ -94,6 +101,36 @@ impl Text {
             }
         }
         self.stamp(ev.start(), out);
+        self.relative(ev.start(), out);
+        if self.opts.numbers {
+            self.number(ev, out);
+        }
+        if self.opts.instruction {
+            stack::instruction(ev, names, out);
+        }
+    }
+
+    /// The number of the call, or of the last one of the thread that a line is about.
+    fn number(&mut self, ev: &Event<'_>, out: &mut Vec<u8>) {
+        let number = match ev.is_syscall() {
+            true => Some(call::number(ev)),
+            false => self.numbers.get(&ev.tid()).copied(),
+        };
+        match number {
+            Some(n) => {
+                out.push(b'[');
+                padded(n, 4, out);
+                out.extend_from_slice(b"] ");
+            }
+            None => out.extend_from_slice(b"[????] "),
+        }
+        match number {
+            Some(n) if self.numbers.len() < MOST_THREADS => drop(self.numbers.insert(ev.tid(), n)),
+            _ => {}
+        }
+        if ev.schema.name == "exit" {
+            self.numbers.remove(&ev.tid());
+        }
     }
 
     #[inline]
@@ -107,64 +144,68 @@ impl Text {
         }
     }
 
-    fn stamp(&mut self, start: u64, out: &mut Vec<u8>) {
-        const S: i64 = 1_000_000_000;
-        if self.opts.stamp == Stamp::None {
-            return;
-        }
+    fn stamp(&self, start: u64, out: &mut Vec<u8>) {
+        let (Stamp::Clock(precision) | Stamp::Epoch(precision)) = self.opts.stamp else { return };
         let real = i128::from(start) + i128::from(self.opts.realtime_offset);
-        let (secs, micros) = (real.div_euclid(S.into()), real.rem_euclid(S.into()) as i64 / 1000);
-        match self.opts.stamp {
-            Stamp::None => {}
-            Stamp::Clock | Stamp::ClockMicros => {
-                let day = (secs + i128::from(self.opts.utc_offset)).rem_euclid(86400) as i64;
-                two(day / 3600, out);
-                out.push(b':');
-                two(day / 60 % 60, out);
-                out.push(b':');
-                two(day % 60, out);
-                if self.opts.stamp == Stamp::ClockMicros {
-                    six(micros, out);
-                }
-            }
-            Stamp::Epoch => {
-                dec(secs as u64, out);
-                six(micros, out);
-            }
-            Stamp::Relative => {
-                let d = start.saturating_sub(self.last.unwrap_or(start));
-                self.last = Some(start.max(self.last.unwrap_or(0)));
-                padded(d / S as u64, 6, out);
-                six((d % S as u64 / 1000) as i64, out);
-            }
+        let (secs, nanos) = (real.div_euclid(SECOND.into()), real.rem_euclid(SECOND.into()) as u64);
+        if let Stamp::Epoch(_) = self.opts.stamp {
+            dec(secs as u64, out);
+        } else {
+            let day = (secs + i128::from(self.opts.utc_offset)).rem_euclid(86400) as i64;
+            two(day / 3600, out);
+            out.push(b':');
+            two(day / 60 % 60, out);
+            out.push(b':');
+            two(day % 60, out);
         }
+        fraction(nanos, precision, out);
         out.push(b' ');
+    }
+
+    /// The time since the line before.
+    fn relative(&mut self, start: u64, out: &mut Vec<u8>) {
+        let Some(precision) = self.opts.relative else { return };
+        let d = start.saturating_sub(self.last.unwrap_or(start));
+        self.last = Some(start.max(self.last.unwrap_or(0)));
+        let beside = self.opts.stamp != Stamp::None;
+        out.extend_from_slice(if beside { b"(+" } else { b"" });
+        padded(d / SECOND, 6, out);
+        fraction(d % SECOND, precision, out);
+        out.extend_from_slice(if beside { b") " } else { b" " });
     }
 
     #[inline]
     fn duration(&self, ev: &Event<'_>, out: &mut Vec<u8>) {
-        if self.opts.duration
+        if let Some(precision) = self.opts.duration
             && ev.caps() & events::layout::CAP_NO_RESULT == 0
             && let Some(ns) = ev.duration()
         {
             out.extend_from_slice(b" <");
-            dec(ns / 1_000_000_000, out);
-            six((ns % 1_000_000_000 / 1000) as i64, out);
+            dec(ns / SECOND, out);
+            fraction(ns % SECOND, precision, out);
             out.push(b'>');
         }
     }
 }
 
+/// ns
+const SECOND: u64 = 1_000_000_000;
+
 fn two(n: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'0' + (n / 10) as u8, b'0' + (n % 10) as u8]);
 }
 
-/// `.` and six digits.
-fn six(micros: i64, out: &mut Vec<u8>) {
+/// `.` and the digits of a part of a second; nothing where it has none.
+fn fraction(nanos: u64, precision: Precision, out: &mut Vec<u8>) {
+    let (mut div, least) = match precision {
+        Precision::S => return,
+        Precision::Ms => (100_000_000, 1_000_000),
+        Precision::Us => (100_000_000, 1000),
+        Precision::Ns => (100_000_000, 1),
+    };
     out.push(b'.');
-    let mut div = 100_000;
-    while div > 0 {
-        out.push(b'0' + (micros / div % 10) as u8);
+    while div >= least {
+        out.push(b'0' + (nanos / div % 10) as u8);
         div /= 10;
     }
 }
@@ -181,6 +222,7 @@ impl View for Text {
             call::complete(ev, names, &self.opts, line, out);
             self.duration(ev, out);
             out.push(b'\n');
+            dump::below(ev, &self.opts, out);
             return stack::below(ev, names, self.opts.stacks, out);
         }
         if ev.schema.class == events::Class::Probe {

@@ -17,14 +17,19 @@ pub fn write(ev: &Event<'_>, names: &dyn Names, opts: &Options, out: &mut Vec<u8
         return coloured(opts, Colour::Error, out, |o| error(e, o));
     }
     let ret = ev.ret() as u64;
-    let mut sink = TextSink::new(out, opts, names, ev.pid());
+    if opts.is_raw(ev.schema) {
+        return hex(ret, out);
+    }
+    let mut sink = TextSink::new(out, opts, names, ev);
     let ty = ev.ret_type();
     match ty {
         Ret::Never => signed(ev.ret(), sink.out),
         // What a switch returns is explained, as strace does for F_GETFL: `0x8002 (flags O_RDWR|O_LARGEFILE)`.
         Ret::Int(int) => value(ret, &int, || ty != ev.schema.ret, &mut sink),
     }
-    quirks::after_result(ev, &mut sink);
+    if !opts.is_opaque(ev.schema) {
+        quirks::after_result(ev, &mut sink);
+    }
 }
 
 fn error(e: i64, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use events::generated::flags;
 use events::names::Names;
 use events::types::TableKind;
 use events::walk::{Group, Sink, Text};
-use events::{Fmt, Int, Table};
+use events::{Event, Fmt, Int, Table};
 
 /// The `unknown` text of tables whose other bits are a mode.
 const OCTAL: &str = "0o";
@@ -22,6 +22,7 @@ pub struct TextSink<'a> {
     pub names: &'a dyn Names,
     /// Whose descriptors.
     pub pid: u32,
+    verbose: bool,
     /// Descriptors are shown as they are after the call (results and what the call has stored), not as they were given to it.
     pub after: bool,
     /// One bit per open group: something was written in it.
@@ -29,9 +30,10 @@ pub struct TextSink<'a> {
 }
 
 impl<'a> TextSink<'a> {
-    /// A sink for values of process `pid`.
-    pub fn new(out: &'a mut Vec<u8>, opts: &'a Options, names: &'a dyn Names, pid: u32) -> Self {
-        TextSink { out, opts, names, pid, after: true, filled: 0 }
+    /// A sink for values of an event.
+    pub fn new(out: &'a mut Vec<u8>, opts: &'a Options, names: &'a dyn Names, ev: &Event<'_>) -> Self {
+        let verbose = opts.is_verbose(ev.schema);
+        TextSink { out, opts, names, pid: ev.pid(), verbose, after: true, filled: 0 }
     }
 
     /// Writes literally.
@@ -58,14 +60,19 @@ impl<'a> TextSink<'a> {
     }
 
     fn fd_name(&mut self, fd: i32) {
-        if self.opts.fd_names == FdNames::No {
+        let wanted = self.opts.fd_names;
+        if wanted == FdNames::NONE {
             return;
         }
         let name = if self.after { self.names.new_fd(self.pid, fd) } else { self.names.fd(self.pid, fd) };
         let Some(name) = name else { return };
+        let is_socket = name.path.starts_with(b"socket:[");
+        let detail = if is_socket { wanted.socket } else { wanted.device } && !name.detail.is_empty();
+        if !detail && !wanted.path {
+            return;
+        }
         self.out.push(b'<');
-        let socket = name.path.starts_with(b"socket:[");
-        if self.opts.fd_names == FdNames::Full && socket && !name.detail.is_empty() {
+        if is_socket && detail {
             // The socket's own text is made of addresses and escaped paths.
             escape::name_in_brackets(&name.detail, self.out);
         } else {
@@ -75,7 +82,7 @@ impl<'a> TextSink<'a> {
             if gone.is_some() {
                 return self.raw(">(deleted)");
             }
-            if self.opts.fd_names == FdNames::Full && !name.detail.is_empty() {
+            if detail {
                 self.out.push(b'<');
                 escape::name(&name.detail, self.out);
                 self.out.push(b'>');
@@ -228,7 +235,7 @@ impl<'a> TextSink<'a> {
 
 impl Sink for TextSink<'_> {
     fn verbose(&self) -> bool {
-        self.opts.verbose
+        self.verbose
     }
 
     fn string_limit(&self) -> Option<usize> {
@@ -319,6 +326,7 @@ impl Sink for TextSink<'_> {
         match self.opts.hex_strings {
             HexStrings::All => escape::hex_string(b, self.out),
             HexStrings::NonAscii if !b.iter().all(plain) => escape::hex_string(b, self.out),
+            HexStrings::NonAsciiChars => escape::c_string_in_hex(b, self.out),
             _ => escape::c_string(b, self.out),
         }
         self.out.push(b'"');
