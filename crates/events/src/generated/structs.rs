@@ -519,6 +519,13 @@ pub static S_MNT_ID_REQ: Struct = Struct { name: "mnt_id_req", size: 32, fields:
     Field{name:"param",offset:16,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Flags(&flags::T_STATMOUNT_MASK)}),verbose:false,cond:None},
     Field{name:"mnt_ns_id",offset:24,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Hex}),verbose:false,cond:Some(Cond{on:0,test:Test::NoneOf(&[24])})},
 ] };
+/// `struct ns_id_req`
+pub static S_NS_ID_REQ: Struct = Struct { name: "ns_id_req", size: 32, fields: &[
+    Field{name:"size",offset:0,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Dec}),verbose:false,cond:None},
+    Field{name:"ns_id",offset:8,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Hex}),verbose:false,cond:None},
+    Field{name:"ns_type",offset:16,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_NS_TYPE)}),verbose:false,cond:None},
+    Field{name:"user_ns_id",offset:24,mem:Mem::Int(Int{size:8,signed:false,fmt:Fmt::Enum(&flags::T_LISTNS_USER)}),verbose:false,cond:None},
+] };
 /// `struct listmount_req`
 pub static S_LISTMOUNT_REQ: Struct = Struct { name: "listmount_req", size: 32, fields: &[
     Field{name:"size",offset:0,mem:Mem::Int(Int{size:4,signed:false,fmt:Fmt::Dec}),verbose:false,cond:None},

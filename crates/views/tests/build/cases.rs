@@ -152,6 +152,25 @@ fn structs() -> Family {
             ],
         ),
         (
+            "calls and flags of Linux 6.19 to 7.2",
+            vec![
+                Call::new("listns")
+                    .fields("req", &[("size", 32), ("ns_type", 0x4002_0000), ("user_ns_id", u64::MAX)])
+                    .bytes("ns_ids", &[7u64.to_le_bytes(), 9u64.to_le_bytes()].concat())
+                    .arg("nr_ns_ids", 16)
+                    .ret(2),
+                Call::new("rseq_slice_yield").ret(0),
+                Call::new("rseq").arg("rseq", 0x7f00).arg("rseq_len", 33).arg("flags", 2).ret(0),
+                Call::new("prctl").arg("option", 79).arg("arg2", 2).arg("arg3", 1).ret(0),
+                Call::new("landlock_restrict_self").arg("ruleset_fd", 3).arg("flags", 8).ret(0),
+                Call::new("landlock_create_ruleset")
+                    .fields("attr", &[("handled_access_fs", 0x10000), ("handled_access_net", 12)])
+                    .arg("size", 24)
+                    .ret(3),
+                Call::new("io_uring_setup").arg("entries", 8).fields("params", &[("flags", 0x18_0000)]).ret(3),
+            ],
+        ),
+        (
             "signals and sets",
             vec![
                 Call::new("rt_sigprocmask")
