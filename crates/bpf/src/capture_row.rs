@@ -205,6 +205,8 @@ impl Op {
 pub struct Limits {
     /// Bytes of strings and buffers, at most [`MAX_STRING`].
     pub string: u32,
+    /// Bytes of string arguments, where a filter that no program carries out needs more.
+    pub text: u32,
     /// Contents of environments too.
     pub verbose: bool,
     /// Which memory.
@@ -258,7 +260,7 @@ fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> 
         Type::Switch { on, on2, .. } => (op.kind, op.len_arg, op.guard) = (kind::SWITCH, *on, on2.unwrap_or(255)),
         Type::Str(k) => {
             op.kind = if shape == Shape::Str { kind::STR } else { kind::STR_BYTES };
-            op.max = if *k == StrKind::Path { MAX_PATH } else { limits.string };
+            op.max = if *k == StrKind::Path { MAX_PATH } else { limits.string.max(limits.text) };
         }
         Type::Bytes(len) => bytes(&mut op, len, schema, limits.string),
         Type::Sockaddr(len) => bytes(&mut op, len, schema, 128),
@@ -366,7 +368,7 @@ pub struct Frames {
 
 /// The row of a call, with captures ([`events::dynamic::with_captures`]) where its class has them.
 pub fn row(schema: &Schema, wanted: bool, limits: Limits) -> [u8; ROW] {
-    let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
+    let limits = Limits { string: limits.string.min(MAX_STRING), text: limits.text.min(MAX_STRING), ..limits };
     let Some(layout) = events::registry::layout(schema.id) else {
         unreachable!("{}: not a registered class", schema.name)
     };
@@ -454,7 +456,7 @@ pub fn kinds(row: &[u8; ROW]) -> u32 {
 /// The op of a switch's argument at entry or `exit`: the one for `ty`, or the empty tail where `ty` is not read then.
 pub fn switch_op(schema: &Schema, arg: u8, ty: &Type, dir: Dir, exit: bool, limits: Limits) -> Op {
     let now = if exit { dir.reads_out() } else { dir.reads_in() };
-    let limits = Limits { string: limits.string.min(MAX_STRING), ..limits };
+    let limits = Limits { string: limits.string.min(MAX_STRING), text: limits.text.min(MAX_STRING), ..limits };
     let mut op = op_for(schema, arg, ty, Shape::Bytes, limits);
     if !now {
         op = Op::new(kind::EMPTY2, arg);
@@ -496,7 +498,7 @@ mod tests {
     fn calls_with_one_buffer_have_straight_code() {
         let straight = |name: &str| {
             let schema = events::registry::by_name(name).expect("a call");
-            let r = row(schema, true, Limits { string: 32, verbose: false, keep: Keep::All });
+            let r = row(schema, true, Limits { string: 32, text: 0, verbose: false, keep: Keep::All });
             u16::from_le_bytes([r[FLAGS as usize], r[FLAGS as usize + 1]]) & STRAIGHT != 0
         };
         assert!(["read", "write", "pread64", "pwrite64", "getrandom"].into_iter().all(straight));
@@ -507,7 +509,7 @@ mod tests {
     #[test]
     fn every_tail_has_an_op() {
         for s in events::registry::syscalls().filter(|s| s.name != "raw") {
-            let r = row(s, true, Limits { string: 32, verbose: false, keep: Keep::All });
+            let r = row(s, true, Limits { string: 32, text: 0, verbose: false, keep: Keep::All });
             let l = Layout::of(s);
             let ins = l.tails.iter().filter(|t| !t.out).count();
             assert_eq!((usize::from(r[N_IN as usize]), usize::from(r[N as usize])), (ins, l.tails.len()), "{}", s.name);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use events::keep::Keep;
 
-    const LIMITS: Limits = Limits { string: 32, verbose: false, keep: Keep::All };
+    const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false, keep: Keep::All };
 
     fn of(name: &str) -> (u16, Vec<(u8, u8)>) {
         let row = row(events::registry::by_name(name).expect("a call"), true, LIMITS);

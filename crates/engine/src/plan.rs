@@ -165,7 +165,8 @@ impl Plan {
             also(FD_CALLS);
         }
         // The programs know the thread that they run in; elsewhere its name and ids are known from what it does.
-        if let Some(filter) = self.filter.as_ref().filter(|_| self.backend != Backend::Kernel || self.fd_names) {
+        let outside = |f: &&Arc<Expression>| self.backend != Backend::Kernel || self.fd_names || f.searches();
+        if let Some(filter) = self.filter.as_ref().filter(outside) {
             also(if filter.asks_comm() { NAME_CALLS } else { &[] });
             also(if filter.asks_ids() { ID_CALLS } else { &[] });
         }
@@ -225,10 +226,16 @@ impl Plan {
     }
 
     /// Whether calls of this class are filtered by the programs of the kernel backend. Calls that the table of descriptors needs are
-    /// not, for the table's sake.
+    /// not, for the table's sake, nor is what searches strings.
     pub fn filters_in_kernel(&self, s: &Schema) -> bool {
-        let has_filter = self.filter.as_ref().is_some_and(|f| f.of(s).is_some());
+        let has_filter = self.filter.as_ref().is_some_and(|f| f.of(s).is_some_and(|f| !f.needs().search));
         has_filter && self.backend == Backend::Kernel && s.name != "raw" && !(self.fd_names && for_descriptors(s))
+    }
+
+    /// Whether the filter of calls of this class is evaluated on their events.
+    pub fn evaluates(&self, s: &Schema) -> bool {
+        let has_filter = self.filter.as_ref().is_some_and(|f| f.of(s).is_some());
+        has_filter && !self.filters_in_kernel(s) || self.evaluated_calls().contains(s)
     }
 
     /// Whether events may have addresses of code, which only mean something beside what was mapped where. A selection of calls has

@@ -132,7 +132,7 @@ fn switch_ops(s: &'static Schema, nr: u32, limits: RowLimits) -> Vec<([u8; 16], 
 
 /// A machine with the maps of one call.
 fn machine(schema: &'static Schema, nr: u32, memory: &[u8]) -> Machine {
-    let limits = RowLimits { string: STRING, verbose: false, keep: Default::default() };
+    let limits = RowLimits { string: STRING, text: 0, verbose: false, keep: Default::default() };
     let mut m = Machine::new();
     m.tick = 0;
     m.pid_tgid = 20 << 32 | 21;
@@ -740,7 +740,7 @@ fn a_session_that_can_be_stopped_records_every_call_as_any_other_does() {
 
 #[test]
 fn a_call_that_became_wanted_too_late_to_be_read_is_not_shown() {
-    let limits = RowLimits { string: STRING, verbose: false, keep: Default::default() };
+    let limits = RowLimits { string: STRING, text: 0, verbose: false, keep: Default::default() };
     for (name, events) in [("execve", 0), ("close", 1)] {
         let schema = events::registry::by_name(name).expect("a row");
         let nr = schema.x86_64.expect("a number");

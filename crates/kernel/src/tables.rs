@@ -34,8 +34,9 @@ fn switched(plan: &Plan) -> Calls {
 
 /// How much is captured of a call.
 fn limits(plan: &Plan, call: &Schema) -> Limits {
-    let string = plan.limits.string.min(u32::MAX as usize) as u32;
-    Limits { string, verbose: plan.limits.verbose, keep: plan.limits.keep.of(call) }
+    let bytes = |n: usize| n.min(u32::MAX as usize) as u32;
+    let (string, text) = (bytes(plan.limits.string), if plan.evaluates(call) { bytes(plan.limits.text) } else { 0 });
+    Limits { string, text, verbose: plan.limits.verbose, keep: plan.limits.keep.of(call) }
 }
 
 /// The row of a call.

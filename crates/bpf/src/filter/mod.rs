@@ -131,6 +131,8 @@ pub enum Unfit {
     Temps,
     /// [`Exits::rejected`] has fewer labels than the filter has parts.
     Exits,
+    /// A string is searched: it may be longer than what can be read here.
+    Search,
 }
 
 impl std::fmt::Display for Unfit {
@@ -141,6 +143,7 @@ impl std::fmt::Display for Unfit {
             Unfit::Result => f.write_str("the result of the call has no place"),
             Unfit::Temps => f.write_str("the filter is too complex for the kernel"),
             Unfit::Exits => f.write_str("a part of the filter has no exit"),
+            Unfit::Search => f.write_str("the filter searches a string"),
         }
     }
 }

@@ -316,6 +316,9 @@ fn what_has_no_place_is_an_error() {
     assert_eq!(failing("args.flags == 1"), Unfit::Argument(2));
     assert_eq!(failing("((uid + gid) * (uid + gid)) - ((uid + gid) * (uid + gid)) == 1"), Unfit::Temps);
     assert_eq!(missing(&filter("retval == 1"), &p), Some(Missing::Retval));
+    for search in ["endswith(comm, \"a\")", "contains(comm, \"a\")", "pid == 1 && glob(comm, \"a\")"] {
+        assert_eq!(failing(search), Unfit::Search);
+    }
     let mut a = Assembler::new();
     let unknown = a.new_label();
     assert_eq!(emit(&mut a, &filter("pid == 1"), &p, &Exits { rejected: vec![], unknown }), Err(Unfit::Exits));

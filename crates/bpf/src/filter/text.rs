@@ -8,7 +8,7 @@ use crate::asm::Label;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond as Jump, Reg, Reg::*, Size};
 use events::Cap;
-use lang::filter::ir::{Subject, Text};
+use lang::filter::ir::{How, Subject, Text};
 
 /// `TASK_COMM_LEN` (include/linux/sched.h).
 const COMM: usize = 16;
@@ -21,7 +21,7 @@ pub(super) fn room(t: &Text) -> usize {
 
 /// How many bytes of a string in the target are asked for.
 fn size(t: &Text) -> usize {
-    t.constant.len() + if t.prefix { 1 } else { 2 }
+    t.constant.len() + if t.how == How::Starts { 1 } else { 2 }
 }
 
 impl<E> Generator<'_, E> {
@@ -38,7 +38,10 @@ impl<E> Generator<'_, E> {
 
     /// Goes to `differs` if the test does not hold.
     fn differing(&mut self, t: &Text, differs: Label) -> Result<(), Unfit> {
-        let with_nul = || [&t.constant[..], if t.prefix { &[] } else { &[0] }].concat();
+        if t.how.searches() {
+            return Err(Unfit::Search);
+        }
+        let with_nul = || [&t.constant[..], if t.how == How::Starts { &[] } else { &[0] }].concat();
         match t.subject {
             Subject::Comm => {
                 let (base, off) = self.places.scratch;

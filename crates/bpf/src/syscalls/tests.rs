@@ -248,7 +248,11 @@ fn a_call_that_a_fatal_signal_ends_has_its_result() {
         let exiting = w.task(40, 40, 4);
         w.m.task = exiting;
         w.m.pid_tgid = 40 << 32 | 40;
-        let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
+        let row = capture_row::row(
+            &g::C_OPENAT,
+            true,
+            Limits { string: 32, text: 0, verbose: false, keep: Default::default() },
+        );
         assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
         let regs = w.object(&[0; 21]);
         // Cut off by another thread's signal it has none, and the end of the task shows it.
@@ -433,7 +437,11 @@ fn a_new_descriptor_s_path_crosses_mounts_up_to_the_first() {
         let offsets = BtfOffsets { names: Some(where_names_are()), ..offsets() };
         let mut w = World::new();
         let task = w.m.task;
-        let row = capture_row::row(&g::C_OPENAT, true, Limits { string: 32, verbose: false, keep: Default::default() });
+        let row = capture_row::row(
+            &g::C_OPENAT,
+            true,
+            Limits { string: 32, text: 0, verbose: false, keep: Default::default() },
+        );
         assert!(w.m.set_value(ROWS, &OPENAT.to_le_bytes(), &row));
         let (inode, sb) = (w.object(&[4711, 5, 0o100_644]), w.object(&[0xef53]));
         let entry = |w: &mut World, parent: u64, name: &[u8], hashed: u64| {
@@ -544,7 +552,7 @@ fn what_interrupts_a_program_on_its_processor_is_counted_and_spoils_nothing() {
             &capture_row::row(
                 ::events::registry::by_name("close").expect("close"),
                 true,
-                Limits { string: 32, verbose: false, keep: Default::default() }
+                Limits { string: 32, text: 0, verbose: false, keep: Default::default() }
             )
         ));
         // In close(3), at its end.
@@ -632,7 +640,7 @@ fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
     with_both_rings(|| {
         let (maps, offsets) = (maps(), offsets());
         let session = Session { hidden: Some(0x10ff), ..Session::default() };
-        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        let limits = Limits { string: 32, text: 0, verbose: false, keep: Default::default() };
         for (call, ip, ret, shown) in [
             (&g::C_CLOSE, 0x7fff_1234_5678u64, 0u64, true),
             (&g::C_CLOSE, 0x10ff_0000_2345, 0, false),
@@ -660,7 +668,7 @@ fn calls_of_hidden_code_are_left_out_but_for_an_execve_that_succeeds() {
 fn a_call_that_is_rejected_at_its_entry_needs_no_buffer() {
     with_both_rings(|| {
         let (maps, offsets) = (maps(), offsets());
-        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        let limits = Limits { string: 32, text: 0, verbose: false, keep: Default::default() };
         let nr = g::C_CLOSE.x86_64.expect("a number");
         let most = "args.fd * args.fd - (args.fd * 3 - (args.fd - 5) * (args.fd + 1)) == pid * (tid + (args.fd | pid))";
         // Sums of so many products that they do not fit on the stack are for the end of the call.

@@ -23,6 +23,15 @@ const CASES: &[(&str, &str, usize)] = &[
     ("memfd_create", r#"args.uname == "0123456789012345678901234567890123456789-that""#, 1),
     ("getxattr", r#"startswith(args.name, "user.0123456789012345678901234567890123456789-this")"#, 2),
     ("getxattr", r#"args.name == "user.0123456789012345678901234567890123456789-that""#, 1),
+    ("openat", r#"endswith(args.filename, "/known-3")"#, 1),
+    ("openat", r#"contains(args.filename, "xistent/k") && retval == -ENOENT"#, 7),
+    ("openat", r#"glob(args.filename, "/dev/n*l") && !contains(args.filename, "known")"#, 5),
+    ("openat", r#"glob(args.filename, "/nonexistent/known-?")"#, 7),
+    ("memfd_create", r#"endswith(args.uname, "-that")"#, 1),
+    ("memfd_create", r#"contains(args.uname, "9-th") || pid == 1"#, 3),
+    ("getxattr", r#"glob(args.name, "user.*-th?s*")"#, 2),
+    ("getxattr", r#"endswith(args.name, "-this") && comm != "x""#, 2),
+    ("close", r#"strcontains(comm, "-work") && endswith(comm, "er") && retval == -EBADF"#, 6),
     ("close", r#"comm == "a-worker" && retval == -EBADF"#, 6),
     ("close", "args.fd == 4002 && pid == tid", 7),
     ("close,kill", "retval < 0 && pid != tid", 6),
@@ -43,6 +52,25 @@ fn each_backend(scenario: impl Fn(&str)) {
 fn record(dir: &Path, options: &[&str], command: &[&str]) -> Outcome {
     let all = [&["record", "-o", dir.to_str().expect("UTF-8")], options, &["--"], command].concat();
     lab::run(&mut lab::trapline(User::Me, &all))
+}
+
+#[test]
+fn an_enabling_has_a_filter_that_no_program_carries_out() {
+    let Some(program) = lab::program("known_calls").filter(|_| kernel::possible()) else { return };
+    let dir = lab::scratch().join("trace");
+    let with = |filter: &str| {
+        let expr = format!("openat /{filter}/");
+        let out = record(&dir, &["--force", "-e", &expr], &[&program]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        calls(&report(&dir, &[]).0)
+    };
+    assert_eq!(with(r#"endswith(args.filename, "/known-3")"#), 1);
+    assert_eq!(with(r#"contains(args.filename, "/known") && retval < 0"#), 7);
+    let refused = record(&dir, &["--force", "-e", r#"tracepoint:sched:sched_switch /glob(comm, "a*")/"#], &["true"]);
+    assert!(refused.code() == 2 && refused.stderr.contains("are for calls and functions"), "{}", refused.stderr);
+    let where_ = ["--force", "-e", "tracepoint:sched:sched_switch", "--where", r#"contains(comm, "a")"#];
+    let refused = record(&dir, &where_, &["true"]);
+    assert!(refused.code() == 2 && refused.stderr.lines().count() == 1, "{}", refused.stderr);
 }
 
 /// `trapline report OPTIONS DIR`, as lines.

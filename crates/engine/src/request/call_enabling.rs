@@ -46,8 +46,8 @@ impl CallEnabling {
     }
 }
 
-/// The calls among `all` whose filters are evaluated here: those with several enablings one of which has a filter; with `every`, all that
-/// have one.
+/// The calls among `all` whose filters are evaluated here: those with several enablings one of which has a filter, and those with a filter
+/// that no program carries out; with `every`, all that have one.
 pub fn evaluated<'e>(all: impl Iterator<Item = &'e CallEnabling>, every: bool) -> Calls {
     let (mut calls, all) = (Calls::none(), all.collect::<Vec<_>>());
     if all.iter().all(|e| e.filter.is_none()) {
@@ -55,7 +55,8 @@ pub fn evaluated<'e>(all: impl Iterator<Item = &'e CallEnabling>, every: bool) -
     }
     for call in events::registry::syscalls().filter(|s| s.name != "raw") {
         let of: Vec<_> = all.iter().filter(|e| e.calls.contains(call)).collect();
-        if of.iter().any(|e| e.filter.is_some()) && (every || of.len() > 1) {
+        let searches = || of.iter().any(|e| e.typed.get(&call.id).is_some_and(|f| f.needs().search));
+        if of.iter().any(|e| e.filter.is_some()) && (every || of.len() > 1 || searches()) {
             calls.insert(call);
         }
     }
@@ -199,7 +200,8 @@ pub fn call_filters<'e>(all: impl Iterator<Item = &'e CallEnabling>, seen: &Call
         let Some(s) = events::registry::by_number(nr.into()).filter(|s| s.name != "raw" && seen.contains(s)) else {
             continue;
         };
-        filters.extend(wanted(s).or_else(|| always.check(s).ok()).map(|f| (nr, f)));
+        let wanted = wanted(s).filter(|f| !f.needs().search);
+        filters.extend(wanted.or_else(|| always.check(s).ok()).map(|f| (nr, f)));
     }
     filters
 }

@@ -152,6 +152,11 @@ impl Expression {
         self.any(|f| f.needs().comm)
     }
 
+    /// Whether the filter searches strings, which no program does.
+    pub fn searches(&self) -> bool {
+        self.any(|f| f.needs().search)
+    }
+
     /// Whether the filter names users or groups.
     pub fn asks_ids(&self) -> bool {
         self.any(|f| f.needs().uid || f.needs().gid)

@@ -217,6 +217,7 @@ pub fn narrow(enablings: &mut Vec<ProbeEnabling>, expression: &Expression) -> Re
         }
         let sight = if e.anonymous { Sight::Anonymous } else { Sight::All };
         rights::of_filter(&e.name, sight, first)?;
+        no_search(&e.name, first)?;
         e.filter = Some(first.clone());
     }
     Ok(())
@@ -337,7 +338,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         }
     });
     let filter = filter.transpose()?;
-    filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f))?;
+    filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f).and(no_search(&probe.name, f)))?;
     Ok(ProbeEnabling {
         name: probe.name,
         schema,
@@ -349,6 +350,20 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         missing,
         anonymous: sight == Sight::Anonymous,
         danger: None,
+    })
+}
+
+/// Refuses a filter that no program in the kernel carries out: only those of calls and of functions are carried out elsewhere too.
+fn no_search(probe: &str, filter: &Filter) -> Result<()> {
+    let part =
+        filter.needs().search.then(|| filter.parts().iter().map(|p| p.text.as_str()).collect::<Vec<_>>().join(" && "));
+    part.map_or(Ok(()), |text| {
+        let why = "endswith, contains and glob are for calls and functions";
+        Err(Error::usage(
+            format!("-e {probe}: /{text}/"),
+            why,
+            "use == or startswith here, and them with 'trapline report --where'",
+        ))
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what comes out holds no name, and every argument in it is one of the schema.
 
-use super::ir::{Arg, Cmp, Cond, Int, Op, Subject, Text, Value};
+use super::ir::{Arg, Cmp, Cond, How, Int, Op, Subject, Text, Value};
 use super::{Filter, MAX_STRING, Parsed, Part};
 use crate::ast::{Binary, Cast, Expr, Kind, Unary};
 use crate::diag::{Code, Diagnostic, Span, quote};
@@ -31,7 +31,18 @@ const VALUES: &[(&str, &str)] = &[
 ];
 
 /// Functions.
-const FUNCTIONS: &[&str] = &["startswith", "strncmp", "str"];
+const FUNCTIONS: &[&str] = &["startswith", "endswith", "contains", "glob", "strncmp", "str"];
+
+/// What the functions with a string and a constant compare; bpftrace has one of them, by another name.
+fn how(function: &str) -> Option<How> {
+    Some(match function {
+        "startswith" => How::Starts,
+        "endswith" => How::Ends,
+        "contains" | "strcontains" => How::Contains,
+        "glob" => How::Glob,
+        _ => return None,
+    })
+}
 
 /// The longest name of a thread (`TASK_COMM_LEN` less its NUL, include/linux/sched.h).
 const MAX_COMM: usize = 15;
@@ -172,11 +183,12 @@ impl Checker<'_> {
     /// `==` and `!=` of strings, of which one is a constant.
     fn strings(&self, e: &Expr, cmp: Cmp, x: Str, y: Str) -> Result<Typed> {
         if !matches!(cmp, Cmp::Eq | Cmp::Ne) {
-            return Err(wrong_type(e, "strings have no order").hint("they know ==, != and startswith(s, \"…\")"));
+            return Err(wrong_type(e, "strings have no order")
+                .hint("they know ==, != and functions such as startswith(s, \"…\")"));
         }
         let cond = match (x, y) {
             (Str::Constant(x), Str::Constant(y)) => Cond::Const(x == y),
-            (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(e.span, s, c, false)?,
+            (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(e.span, s, c, How::Is)?,
             (Str::Subject(_), Str::Subject(_)) => {
                 return Err(wrong_type(e, "two strings of which neither is a constant")
                     .hint("one of the two must be a constant"));
@@ -286,9 +298,9 @@ impl Checker<'_> {
                 }
                 _ => Err(wrong_type(s, "not a string").hint("only arguments that are strings can be read")),
             },
-            ("startswith", [s, prefix]) => {
-                let (s, prefix) = (self.string(s)?, self.literal(prefix)?);
-                Ok(Typed::Cond(starts(e.span, s, prefix)?))
+            (_, [s, constant]) if let Some(how) = how(function) => {
+                let (s, constant) = (self.string(s)?, self.literal(constant)?);
+                Ok(Typed::Cond(compared(e.span, s, constant, how)?))
             }
             ("strncmp", [a, b, n]) => {
                 let Int::Const(count @ 0..) = self.int(n, None)? else {
@@ -301,7 +313,7 @@ impl Checker<'_> {
                 Ok(Typed::Cond(not(first_bytes(e.span, a, b, count as usize)?)))
             }
             ("str", _) => usage("str(string)"),
-            ("startswith", _) => usage("startswith(string, \"constant\")"),
+            (_, _) if how(function).is_some() => usage(&format!("{function}(string, \"constant\")")),
             ("strncmp", _) => usage("strncmp(string, \"constant\", number)"),
             _ => {
                 let d = Diagnostic::new(Code::Function, e.span, format!("unknown function {}", quote(function)));
@@ -422,35 +434,36 @@ fn all(list: Vec<Cond>) -> Cond {
 }
 
 /// A string test, if it can ever hold.
-fn text(span: Span, subject: Subject, constant: Vec<u8>, prefix: bool) -> Result<Cond> {
+fn text(span: Span, subject: Subject, constant: Vec<u8>, how: How) -> Result<Cond> {
     let never = |message: String| Err(Diagnostic::new(Code::Never, span, message));
-    if subject == Subject::Comm && constant.len() > MAX_COMM {
-        return never(format!("the name of a thread has at most {MAX_COMM} bytes, this one {}", constant.len()));
+    // A star of a pattern may stand for nothing.
+    let least = constant.iter().filter(|c| how != How::Glob || **c != b'*').count();
+    if subject == Subject::Comm && least > MAX_COMM {
+        return never(format!("the name of a thread has at most {MAX_COMM} bytes, this one {least}"));
     }
     if constant.len() > MAX_STRING {
         let message = format!("a string of {} bytes; at most {MAX_STRING} are allowed", constant.len());
         return Err(Diagnostic::new(Code::TooLarge, span, message));
     }
-    match prefix && constant.is_empty() {
-        true => Ok(Cond::Const(true)),
-        false => Ok(Cond::Text(Text { subject, constant, prefix })),
+    match how {
+        How::Starts | How::Ends | How::Contains if constant.is_empty() => Ok(Cond::Const(true)),
+        _ => Ok(Cond::Text(Text { subject, constant, how })),
     }
 }
 
-fn starts(span: Span, s: Str, prefix: Vec<u8>) -> Result<Cond> {
+fn compared(span: Span, s: Str, constant: Vec<u8>, how: How) -> Result<Cond> {
     match s {
-        Str::Constant(c) => Ok(Cond::Const(c.starts_with(&prefix))),
-        Str::Subject(s) => text(span, s, prefix, true),
+        Str::Constant(s) => Ok(Cond::Const(how.holds(&s, &constant))),
+        Str::Subject(s) => text(span, s, constant, how),
     }
 }
 
 /// C's strncmp: equal in the first `n` bytes, or up to the NUL.
 fn first_bytes(span: Span, a: Str, b: Vec<u8>, n: usize) -> Result<Cond> {
-    let prefix = n <= b.len();
+    let how = if n <= b.len() { How::Starts } else { How::Is };
     let b = b[..n.min(b.len())].to_vec();
     match a {
-        Str::Constant(a) if prefix => Ok(Cond::Const(a.starts_with(&b))),
-        Str::Constant(a) => Ok(Cond::Const(a == b)),
-        Str::Subject(s) => text(span, s, b, prefix),
+        Str::Constant(a) => Ok(Cond::Const(how.holds(&a, &b))),
+        Str::Subject(s) => text(span, s, b, how),
     }
 }

@@ -14,6 +14,10 @@
 //! Invariant: evaluation has no effects, so that operands may be evaluated in any order, once or never.
 
 use crate::ast::Cast;
+use crate::pattern::glob;
+
+/// Bytes of a string that is searched: what every backend can capture.
+pub const SEARCHED: usize = 4000;
 
 /// A value that an event or its thread has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,27 +179,80 @@ pub struct Text {
     pub subject: Subject,
     /// The constant, without NUL.
     pub constant: Vec<u8>,
-    /// It is enough that the string starts with the constant.
-    pub prefix: bool,
+    /// How they are compared.
+    pub how: How,
+}
+
+/// How a string is compared with a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is the constant.
+    Is,
+    /// It starts with it.
+    Starts,
+    /// It ends with it.
+    Ends,
+    /// It has it somewhere.
+    Contains,
+    /// It matches it, a pattern with `*` and `?`.
+    Glob,
+}
+
+impl How {
+    /// Whether the whole string is searched, however long it is.
+    pub fn searches(self) -> bool {
+        matches!(self, How::Ends | How::Contains | How::Glob)
+    }
+
+    /// Whether a string passes.
+    pub fn holds(self, s: &[u8], constant: &[u8]) -> bool {
+        match self {
+            How::Is => s == constant,
+            How::Starts => s.starts_with(constant),
+            How::Ends => s.ends_with(constant),
+            How::Contains => constant.is_empty() || s.windows(constant.len()).any(|w| w == constant),
+            How::Glob => glob(constant, s),
+        }
+    }
 }
 
 impl Text {
     /// Whether `s` (without NUL) passes.
     pub fn holds(&self, s: &[u8]) -> bool {
-        if self.prefix { s.starts_with(&self.constant) } else { s == self.constant }
+        self.how.holds(s, &self.constant)
     }
 
     /// Whether a string passes of which only the start `s` is known; `None` where that does not decide.
     pub fn holds_cut(&self, s: &[u8]) -> Option<bool> {
-        if self.constant.len() > s.len() {
-            return if self.constant.starts_with(s) { None } else { Some(false) };
+        match self.how {
+            How::Is | How::Starts if self.constant.len() > s.len() => {
+                if self.constant.starts_with(s) {
+                    None
+                } else {
+                    Some(false)
+                }
+            }
+            How::Is => Some(false),
+            How::Starts => Some(s.starts_with(&self.constant)),
+            How::Ends => None,
+            How::Contains => self.holds(s).then_some(true),
+            How::Glob => {
+                // Up to its first wildcard a pattern is a start; where it ends in a star, more of the string changes nothing.
+                let start = self.constant.split(|c| matches!(c, b'*' | b'?')).next().unwrap_or_default();
+                let known = start.len().min(s.len());
+                let may = start[..known] == s[..known];
+                if !may { Some(false) } else { (self.constant.ends_with(b"*") && self.holds(s)).then_some(true) }
+            }
         }
-        Some(self.prefix && s.starts_with(&self.constant))
     }
 
     /// How many bytes of the string, its NUL among them, decide.
     pub fn bytes(&self) -> usize {
-        self.constant.len() + usize::from(!self.prefix)
+        match self.how {
+            How::Starts => self.constant.len(),
+            How::Is => self.constant.len() + 1,
+            How::Ends | How::Contains | How::Glob => SEARCHED,
+        }
     }
 }
 
@@ -263,6 +320,7 @@ impl Cond {
         match self {
             Cond::Const(_) => 0,
             Cond::Compare(_, a, b) => 1 + a.cost() + b.cost(),
+            Cond::Text(t) if t.how.searches() => 400 + t.constant.len() as u32,
             Cond::Text(t) => (if t.subject == Subject::Comm { 20 } else { 80 }) + t.constant.len() as u32 / 4,
             Cond::Not(c) => c.cost(),
             Cond::All(list) | Cond::Any(list) => list.iter().map(Cond::cost).sum(),

@@ -189,6 +189,8 @@ pub struct Needs {
     pub args: u32,
     /// The strings that are read, by argument.
     pub strings: Vec<NeededString>,
+    /// Strings are searched, which no program in the kernel does.
+    pub search: bool,
 }
 
 /// A string that a filter reads.
@@ -218,10 +220,13 @@ impl Needs {
             Leaf::Value(Value::Dur) => (self.nsecs, self.start) = (true, true),
             Leaf::Value(Value::Retval) => self.retval = true,
             Leaf::Value(Value::Arg(a)) => self.args |= 1 << a.index,
-            Leaf::Text(t) => match t.subject {
-                Subject::Comm => self.comm = true,
-                Subject::Arg(arg) => self.string(arg, t.bytes(), schema),
-            },
+            Leaf::Text(t) => {
+                self.search |= t.how.searches();
+                match t.subject {
+                    Subject::Comm => self.comm = true,
+                    Subject::Arg(arg) => self.string(arg, t.bytes(), schema),
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Diagnostics, meaning, needs.
 
 use super::*;
-use crate::filter::ir::{Arg, Cmp, Int, Op};
+use crate::filter::ir::{Arg, Cmp, How, Int, Op, Text};
 use events::encode::{self, Fixed};
 use events::generated::{C_CLOSE, C_EXIT_GROUP, C_KILL, C_OPENAT, C_READ, P_EXIT};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
@@ -212,7 +212,7 @@ fn names_and_types() {
         comm
             F0009 a string is neither true nor false at 1:1 (compare it with ==)
         comm < "a"
-            F0009 strings have no order at 1:1 (they know ==, != and startswith(s, "…"))
+            F0009 strings have no order at 1:1 (they know ==, != and functions such as startswith(s, "…"))
         comm == args.filename
             F0009 two strings of which neither is a constant at 1:1 (one of the two must be a constant)
         -comm == 1
@@ -226,7 +226,7 @@ fn names_and_types() {
         startwith(comm, "a")
             F0011 unknown function 'startwith' at 1:1 (did you mean startswith?)
         strlen(comm) == 1
-            F0011 unknown function 'strlen' at 1:1 (there are startswith, strncmp, str)
+            F0011 unknown function 'strlen' at 1:1 (there are startswith, endswith, contains, glob, strncmp, str)
         startswith(comm)
             F0011 wrong arguments at 1:1 (startswith(string, "constant"))
         startswith(comm, comm)
@@ -422,6 +422,50 @@ fn probe_is_a_constant() {
     assert_eq!(of("pid == 1 && probe == \"x\"", &C_CLOSE), Some(false));
     assert_eq!(of("pid == 1 || probe == \"x\"", &C_CLOSE), None);
     assert_eq!(of("pid == 1 || probe == \"syscall:close\"", &C_CLOSE), Some(true));
+}
+
+#[test]
+fn what_a_cut_string_decides_is_what_the_whole_one_does() {
+    let strings = ["", "a", "ab", "/etc/passwd", "aab", "abab", "passwd", "/etc"];
+    let constants = ["a", "b", "ab", "/etc*", "*wd", "a?*", "*a*", "?b", "passwd", "/etc/passwd", "*", "b*b"];
+    for how in [How::Is, How::Starts, How::Ends, How::Contains, How::Glob] {
+        for constant in constants {
+            let t = Text { subject: Subject::Comm, constant: constant.into(), how };
+            for s in strings {
+                for n in 0..s.len() {
+                    let cut = t.holds_cut(&s.as_bytes()[..n]);
+                    assert!(cut.is_none_or(|c| c == t.holds(s.as_bytes())), "{how:?} {constant} {s} {n}: {cut:?}");
+                }
+            }
+        }
+    }
+    let text = |how, constant: &str| Text { subject: Subject::Comm, constant: constant.into(), how };
+    assert_eq!(text(How::Contains, "tc").holds_cut(b"/etc"), Some(true));
+    assert_eq!(text(How::Glob, "/etc/*").holds_cut(b"/etc/p"), Some(true));
+    assert_eq!(text(How::Glob, "/usr/*b").holds_cut(b"/etc/p"), Some(false));
+    assert_eq!(text(How::Ends, "wd").holds_cut(b"/etc/passwd"), None, "more may follow");
+}
+
+#[test]
+fn strings_are_searched() {
+    let event = openat(FIXED, "/etc/passwd", Cap::Whole, 0);
+    let is = |text: &str| verdict(text, &event, &CONTEXT);
+    for passes in [
+        "endswith(args.filename, \"wd\") && endswith(args.filename, \"\") && endswith(comm, \"at\")",
+        "contains(args.filename, \"c/p\") && strcontains(comm, \"a\") && contains(comm, \"\")",
+        "glob(args.filename, \"/*/pass??\") && glob(comm, \"cat\") && glob(comm, \"**\")",
+        "glob(probe, \"syscall:open*\") && contains(\"abc\", \"b\") && !endswith(\"abc\", \"b\")",
+    ] {
+        assert_eq!(is(passes), Verdict::Pass, "{passes}");
+    }
+    for fails in ["endswith(args.filename, \"pass\")", "contains(comm, \"cats\")", "glob(comm, \"ca\")"] {
+        assert_eq!(is(fails), Verdict::Rejected(0), "{fails}");
+    }
+    let f = |text: &str| parse(text, &[]).unwrap().check(&C_OPENAT).unwrap();
+    assert!(f("pid == 1 && glob(comm, \"a\")").needs().search && !f("startswith(comm, \"a\")").needs().search);
+    assert_eq!(f("contains(args.filename, \"a\")").needs().strings[0].bytes, crate::filter::ir::SEARCHED);
+    let cut = openat(FIXED, "/etc/pas", Cap::Cut, 0);
+    assert_eq!(verdict("endswith(args.filename, \"wd\")", &cut, &CONTEXT), Verdict::Unknown(Missing::Text(1)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl World {
     /// A world where these calls are wanted.
     fn wanting(calls: &[&'static ::events::Schema]) -> World {
         let mut w = World::new();
-        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        let limits = Limits { string: 32, text: 0, verbose: false, keep: Default::default() };
         for call in calls {
             let nr = call.x86_64.expect("a number");
             assert!(w.m.set_value(ROWS, &nr.to_le_bytes(), &rows_at_exit::row(call, true, limits)));

@@ -19,7 +19,7 @@ impl Stage {
     fn new(session: Session) -> Stage {
         let mut w = World::new();
         w.m.add_array(SLOTS.map, state::SLOT as usize, SLOTS.entries(1));
-        let limits = Limits { string: 32, verbose: false, keep: Default::default() };
+        let limits = Limits { string: 32, text: 0, verbose: false, keep: Default::default() };
         assert!(w.m.set_value(ROWS, &CLOSE.to_le_bytes(), &capture_row::row(&g::C_CLOSE, true, limits)));
         let regs = w.object(&[0; 21]);
         w.m.user_registers = regs;
