@@ -122,6 +122,7 @@ fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        machine_in_part: None,
         no_duration: false,
         packed: false,
         filter: None,

@@ -183,6 +183,7 @@ fn config(dir: &Path) -> Config {
         realtime_offset: 1_700_000_000_000_000_000,
         utc_offset: 0,
         select: None,
+        machine_in_part: None,
         no_duration: false,
         packed: false,
         filter: None,

@@ -118,6 +118,7 @@ fn recorder(dir: &Path) -> Recorder {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        machine_in_part: None,
         no_duration: false,
         packed: false,
         filter: None,

@@ -2,7 +2,7 @@
 
 use crate::ask::Ask;
 use crate::complain;
-use crate::manner::{self, Manner};
+use crate::manner;
 use engine::pipeline::selection::Selection;
 use engine::request::expression::{Expression, Filtered};
 use engine::request::select::{Calls, Outcomes, Signals, descriptors};
@@ -103,8 +103,6 @@ pub fn selection_of(ask: &Ask, exprs: Vec<String>) -> Result<Selection> {
             }
         }
     }
-    let quiet = Manner::of(ask)?.quiet;
-    (f.exits, f.superseded) = (!quiet.exits, !quiet.superseded);
     if select.successful_only {
         f.outcomes = Outcomes { successful: true, ..Outcomes::NONE };
     }

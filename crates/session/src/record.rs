@@ -62,7 +62,7 @@ pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     let dir = ask.keep.dir();
     let wanted = if own.is_empty() { view::wanted(ask, "text") } else { ask.show.clone() };
     combinations::say_without_effect(ask, !wanted.is_empty());
-    let clocks = Clocks::session(&ask.format);
+    let clocks = Clocks::session(&ask.format).of_machine(ask.target.all, &selection);
     let mut views = show::Views::new();
     for Show { view, file } in &wanted {
         let kind = view::find(view, &[Of::Events])?;
@@ -289,7 +289,8 @@ pub fn recorder(
     let select = (no_calls || plan.seen_calls() != selection.calls) && !named;
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
     let config = config(ask, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
-    let config = Config { no_duration: plan.no_duration, packed, ..config };
+    let machine_in_part = ask.target.all.then(|| selection.is_partial());
+    let config = Config { no_duration: plan.no_duration, packed, machine_in_part, ..config };
     if ask.tracing.force {
         replace(&config.dir)?;
     }
@@ -342,6 +343,7 @@ fn config(
         utc_offset: clocks.utc_offset,
         classes,
         select,
+        machine_in_part: None,
         no_duration: false,
         packed: false,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),

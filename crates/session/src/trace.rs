@@ -43,6 +43,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let per_thread = ask.target.is_per_thread() && output.is_some();
     // Opened before the command starts: a file that cannot be written is an error, not a surprise.
     let output = Output::open(output, ask.keep.append, per_thread)?;
-    let shown = lines::shown(ask, &output, kind, Clocks::session(&ask.format))?;
+    let clocks = Clocks::session(&ask.format).of_machine(ask.target.all, &selection);
+    let shown = lines::shown(ask, &output, kind, clocks)?;
     Run::through(ask, plan, &why, selection, vec![(shown, output)], None, None)?.finish(ask)
 }

@@ -166,6 +166,12 @@ pub struct Options {
     pub read: Descriptors,
     /// Descriptors whose data is shown as a dump when it is written (`-e write=`).
     pub write: Descriptors,
+    /// No lines about threads that exit (`-qq`).
+    pub no_exits: bool,
+    /// No lines about threads that an execve replaces (`-qqq`).
+    pub no_superseded: bool,
+    /// No lines about the ends of processes of which no other line was shown: strangers, where the whole machine is traced.
+    pub no_strangers: bool,
     /// Bytes shown of a string, where more of it may have been captured than is to be shown.
     pub string: Option<usize>,
     /// Stacks.
@@ -221,6 +227,9 @@ impl Default for Options {
             opaque: Vec::new(),
             read: Descriptors::default(),
             write: Descriptors::default(),
+            no_exits: false,
+            no_superseded: false,
+            no_strangers: false,
             string: None,
             stacks: Stacks::Fields,
         }

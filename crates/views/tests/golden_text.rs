@@ -31,6 +31,28 @@ fn text() {
 }
 
 #[test]
+fn ends_that_are_hidden() {
+    let exit = |pid: u32, tid: u32| build::Call::process("exit").who(pid, tid).encode();
+    let killed = build::Call::process("exit").who(9, 9).arg("signo", 11).encode();
+    let superseded = build::Call::process("superseded").who(7, 8).arg("by", 7).encode();
+    let call = build::Call::new("getpid").who(7, 7).ret(7).encode();
+    let shown = |opts: Options| {
+        let mut view = Text::new(opts);
+        let mut out = Vec::new();
+        for event in [&exit(6, 6), &call, &exit(7, 8), &exit(7, 7), &exit(7, 7), &killed, &superseded] {
+            view.event(&Event::parse(event).unwrap(), &NoNames, &mut out);
+        }
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(|l| l.split_once(' ').unwrap().0.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(Options::default()), "6 7 8 7 7 9 8");
+    assert_eq!(shown(Options { no_exits: true, ..Options::default() }), "7 9 8");
+    assert_eq!(shown(Options { no_exits: true, no_superseded: true, ..Options::default() }), "7 9");
+    // Of a process whose end was shown, nothing is known: another one may have its number.
+    assert_eq!(shown(Options { no_strangers: true, ..Options::default() }), "7 8 7");
+}
+
+#[test]
 fn text_with_everything() {
     struct OneName(FdName);
     impl Names for OneName {

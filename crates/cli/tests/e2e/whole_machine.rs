@@ -203,7 +203,7 @@ fn what_does_not_go_with_the_whole_machine_is_said() {
         for (args, hint) in [
             (&["-a", "--backend", "ptrace"][..], "kernel backend"),
             (&["-a", "-p", "1"], "one or the other"),
-            (&["-a", "60", "true"], "--columns"),
+            (&["-a", "--", "60", "true"], "--columns"),
             (&["-a", "--no-follow"], "follow"),
             (&["--duration", "0", "true"], "above 0"),
             (&["--duration", "soon", "true"], "seconds"),

@@ -31,10 +31,6 @@ pub struct Selection {
     pub mappings: bool,
     /// Signals, stops and ends: not where only probes other than calls are enabled.
     pub lives: bool,
-    /// Ends that are no kills.
-    pub exits: bool,
-    /// Threads that another one's execve has replaced.
-    pub superseded: bool,
     /// `--where`.
     pub expression: Option<Arc<Expression>>,
     /// The filters that are evaluated here: `--where`, and the one that a trace was recorded with.
@@ -57,8 +53,6 @@ impl Selection {
             fds: None,
             mappings: false,
             lives: true,
-            exits: true,
-            superseded: true,
             expression: None,
             filters: Vec::new(),
             pids: Vec::new(),
@@ -73,6 +67,17 @@ impl Selection {
             && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))
     }
 
+    /// Whether calls, or probes, are shown in part only.
+    pub fn is_partial(&self) -> bool {
+        !(self.calls.is_all()
+            && self.probes.is_none()
+            && self.outcomes == Outcomes::ALL
+            && self.paths.is_empty()
+            && self.fds.is_none()
+            && self.expression.is_none()
+            && self.pids.is_empty())
+    }
+
     /// Whether every event passes.
     pub fn is_all(&self) -> bool {
         self.calls.is_all()
@@ -82,8 +87,6 @@ impl Selection {
             && self.fds.is_none()
             && self.mappings
             && self.lives
-            && self.exits
-            && self.superseded
             && self.filters.is_empty()
             && self.pids.is_empty()
             && self.from == 0
@@ -110,9 +113,9 @@ impl Selection {
         match ev.schema.name {
             "exit" => {
                 let signal = ev.value_of("signo");
-                (if signal == 0 { self.exits } else { self.signals.contains(signal) }) && lives()
+                (signal == 0 || self.signals.contains(signal)) && lives()
             }
-            "superseded" => self.superseded && lives(),
+            "superseded" => lives(),
             "signal" | "stop" => self.signals.contains(ev.value_of("signo")) && lives(),
             "inflight" => self.in_flight(ev, names),
             // Views have stacks from the world.

@@ -123,7 +123,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let mut selection = filter_of(ask, trace)?;
     durations::of_trace(ask, trace, &selection)?;
     selection.pids = pids(ask)?;
-    let clocks = clocks_of(trace);
+    let clocks = clocks_of(trace, &selection);
     let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let whole = selection.is_all() && window == Window::ALL;
     let follow = ask.trace.follow;
@@ -169,7 +169,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let source = Source::new(backend, None);
     // Lines alone are made on all processors.
     let alone = matches!(&opened[..], [(view, _)] if view.is_lines_only());
-    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.depends_on_others());
+    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.depends_on_others() && !clocks.no_strangers);
     let (shown, selection) = match (opened.pop(), lines) {
         (Some((_, output)), Some(make)) => {
             let options = screen::options(ask, &output, clocks)?;
@@ -466,9 +466,11 @@ fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
 }
 
 /// The clocks of the machine that has recorded the trace.
-fn clocks_of(trace: &Trace) -> Clocks {
+fn clocks_of(trace: &Trace, selection: &Selection) -> Clocks {
     let clock = trace.metadata.clock(ctf::classes::CLOCK);
+    let machine = trace.metadata.env_str("machine");
     Clocks {
+        no_strangers: machine == Some("part") || machine.is_some() && selection.is_partial(),
         realtime_offset: clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset)),
         utc_offset: trace.metadata.env_int("utc_offset").unwrap_or(0),
         string: trace.metadata.env_int("string_limit").and_then(|n| n.try_into().ok()),

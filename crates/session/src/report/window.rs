@@ -88,8 +88,12 @@ mod tests {
     use super::*;
 
     // The trace begins at 5 s of a clock whose zero was at 10:00:00 UTC of day 100; the time zone is one hour ahead.
-    const CLOCKS: Clocks =
-        Clocks { realtime_offset: (100 * 86_400 + 36_000) * 1_000_000_000, utc_offset: 3600, string: None };
+    const CLOCKS: Clocks = Clocks {
+        realtime_offset: (100 * 86_400 + 36_000) * 1_000_000_000,
+        utc_offset: 3600,
+        string: None,
+        no_strangers: false,
+    };
     fn at(text: &str) -> Option<u64> {
         moment(text, 5_000_000_000, CLOCKS)
     }

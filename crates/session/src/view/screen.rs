@@ -3,6 +3,7 @@
 use crate::ask::{Ask, Format};
 use crate::manner::Manner;
 use crate::output::Output;
+use engine::pipeline::selection::Selection;
 use engine::{Error, Result};
 use sys::time;
 use views::options::{HexStrings, Options, Precision, Prefix, Stamp, Xlat};
@@ -16,6 +17,8 @@ pub struct Clocks {
     pub utc_offset: i64,
     /// Bytes shown of a string, where more was captured for a filter.
     pub string: Option<usize>,
+    /// Ends of processes of which nothing else is shown are not shown: the whole machine was traced, and some of it is shown.
+    pub no_strangers: bool,
 }
 
 impl Clocks {
@@ -26,12 +29,18 @@ impl Clocks {
             realtime_offset: real as i64 - mono as i64,
             utc_offset: time::utc_offset((real / 1_000_000_000) as i64),
             string: None,
+            no_strangers: false,
         }
     }
 
     /// The clocks of a live session with this command line.
     pub fn session(format: &Format) -> Clocks {
         Clocks { string: Some(format.string()), ..Clocks::now() }
+    }
+
+    /// Those of a session of the whole machine (`all`), of which this is shown.
+    pub fn of_machine(self, all: bool, selection: &Selection) -> Clocks {
+        Clocks { no_strangers: all && selection.is_partial(), ..self }
     }
 }
 
@@ -92,6 +101,9 @@ pub fn options(ask: &Ask, output: &Output, clocks: Clocks) -> Result<Options> {
         opaque: manner.opaque,
         read: manner.read,
         write: manner.write,
+        no_exits: manner.quiet.exits,
+        no_superseded: manner.quiet.superseded,
+        no_strangers: clocks.no_strangers,
         string: clocks.string,
         stacks: crate::stacks::form(&ask.format)?,
     })

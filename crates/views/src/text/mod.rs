@@ -21,8 +21,9 @@ use crate::options::{Options, Precision, Prefix, Stamp};
 use crate::write::number::{dec, padded, spaces};
 use crate::{View, escape, stack};
 use events::Event;
+use events::generated::{P_EXIT, P_SUPERSEDED};
 use events::names::Names;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) use call::complete;
 pub use call::entered;
@@ -37,10 +38,12 @@ pub struct Text {
     last: Option<u64>,
     /// The number of each thread's last call, for `-n`.
     numbers: HashMap<u32, u64>,
+    /// Processes of which a line was shown, where others' ends are not.
+    known: HashSet<u32>,
 }
 
-/// The most threads whose last calls are remembered.
-const MOST_THREADS: usize = 1 << 16;
+/// The most threads whose last calls, and the most processes that are remembered.
+const MOST: usize = 1 << 16;
 
 /// Colours, by what they mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,7 +82,18 @@ pub(crate) fn coloured(opts: &Options, c: Colour, out: &mut Vec<u8>, write: impl
 impl Text {
     /// A view with these options.
     pub fn new(opts: Options) -> Text {
-        Text { opts, several: false, last: None, numbers: HashMap::new() }
+        Text { opts, several: false, last: None, numbers: HashMap::new(), known: HashSet::new() }
+    }
+
+    /// Whether a line about the end of a thread is shown.
+    fn shows_end(&mut self, ev: &Event<'_>) -> bool {
+        let is_exit = ev.schema.name == "exit";
+        let is_known = !self.opts.no_strangers || self.known.contains(&ev.pid());
+        if is_exit && ev.pid() == ev.tid() {
+            self.known.remove(&ev.pid());
+        }
+        let hidden = if is_exit { self.opts.no_exits && ev.value_of("signo") == 0 } else { self.opts.no_superseded };
+        is_known && !hidden
     }
 
     #[inline]
@@ -99,6 +113,9 @@ impl Text {
                 self.comm(ev, names, out);
                 spaces((from + 5).saturating_sub(out.len()) + 1, out);
             }
+        }
+        if self.opts.no_strangers && self.known.len() < MOST && !is_end(ev) {
+            self.known.insert(ev.pid());
         }
         self.stamp(ev.start(), out);
         self.relative(ev.start(), out);
@@ -125,10 +142,10 @@ impl Text {
             None => out.extend_from_slice(b"[????] "),
         }
         match number {
-            Some(n) if self.numbers.len() < MOST_THREADS => drop(self.numbers.insert(ev.tid(), n)),
+            Some(n) if self.numbers.len() < MOST => drop(self.numbers.insert(ev.tid(), n)),
             _ => {}
         }
-        if ev.schema.name == "exit" {
+        if is_end(ev) {
             self.numbers.remove(&ev.tid());
         }
     }
@@ -191,6 +208,11 @@ impl Text {
 /// ns
 const SECOND: u64 = 1_000_000_000;
 
+/// Whether a thread has ended, or is replaced.
+fn is_end(ev: &Event<'_>) -> bool {
+    [P_EXIT.id, P_SUPERSEDED.id].contains(&ev.schema.id)
+}
+
 fn two(n: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'0' + (n / 10) as u8, b'0' + (n % 10) as u8]);
 }
@@ -235,6 +257,7 @@ impl View for Text {
         match ev.schema.name {
             "fork" => self.several = true,
             "attach" if ev.pid() != ev.tid() => self.several = true,
+            "exit" | "superseded" if !self.shows_end(ev) => {}
             "signal" | "stop" | "exit" | "superseded" => {
                 self.prefix(ev, names, out);
                 process::line(ev, &self.opts, out);

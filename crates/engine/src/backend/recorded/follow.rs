@@ -192,6 +192,7 @@ mod tests {
             realtime_offset: 0,
             utc_offset: 0,
             select: None,
+            machine_in_part: None,
             no_duration: false,
             packed: false,
             filter: None,

@@ -90,6 +90,8 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
         env.extend(params.iter().enumerate().map(|(i, p)| (format!("where_{}", i + 1), text(p))));
     }
     env.extend(config.no_duration.then(|| (ctf::format::NO_DURATION.to_string(), EnvValue::Int(1))));
+    let part = |in_part| text(if in_part { "part" } else { "whole" });
+    env.extend(config.machine_in_part.map(|in_part| ("machine".to_string(), part(in_part))));
     env.extend(config.select.iter().map(|s| ("select".to_string(), text(s))));
     let mut stream = ctf::classes::stream_class();
     if config.packed {

@@ -63,6 +63,8 @@ pub struct Config {
     pub utc_offset: i64,
     /// The calls that were asked for (`-e`), where others were recorded too because names of descriptors need them.
     pub select: Option<String>,
+    /// It is of the whole machine: whether in part only.
+    pub machine_in_part: Option<bool>,
     /// Calls have no start (`--no-duration`).
     pub no_duration: bool,
     /// Packets are compressed: of a trace without calls and without function records.

@@ -18,6 +18,7 @@ fn config(dir: &Scratch) -> Config {
         realtime_offset: 0,
         utc_offset: 0,
         select: None,
+        machine_in_part: None,
         no_duration: false,
         packed: false,
         filter: None,
