@@ -2,7 +2,7 @@
 
 use crate::maps::Maps;
 use crate::plan::Plan;
-use crate::provider::LeftOut;
+use crate::provider::{AttachPoint, LeftOut};
 use crate::request::enabling;
 use crate::request::probe_enabling::ProbeEnabling;
 use crate::stats::Counts;
@@ -143,6 +143,10 @@ fn why(e: &ProbeEnabling, n: &Counts, reach: Option<&Reach>, late: bool) -> Stri
     let file = e.point.as_ref().and_then(|p| p.file());
     if let Some(why) = file.zip(reach).and_then(|(path, reach)| reach.of(path)) {
         return why;
+    }
+    if let Some(AttachPoint::Clock { every_cpu: true, .. }) = &e.point {
+        let why = "the target was on no processor when the clock ticked";
+        return format!("{why} (a faster clock may see it; 'trapline profile --off-cpu' shows where it waits)");
     }
     match late {
         true => "never reached since trapline attached (what came before is not known)".into(),

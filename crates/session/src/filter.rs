@@ -1,6 +1,6 @@
 //! Which events: `-e` and its like, and `--where` and `--param`, the filter language on the command line.
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Select};
 use crate::complain;
 use crate::manner;
 use engine::pipeline::selection::Selection;
@@ -72,6 +72,41 @@ pub fn nothing_matched(selection: &Selection, filtered: &Filtered, passed: u64) 
         several => several.iter().map(|(n, why)| format!("{n} {why}")).collect::<Vec<_>>().join(", "),
     };
     Some(format!("nothing matched: {total} {event} {was} rejected, {why}"))
+}
+
+/// Why no call was recorded, and what to do: `unselected` of those that were made were not selected.
+pub fn no_calls(ask: &Ask, calls: &Calls, unselected: u64) -> String {
+    let (used, attached) = (used(ask), !ask.target.attach.is_empty());
+    let during = if attached { " while trapline was attached" } else { "" };
+    let children = if ask.target.no_follow { "; --no-follow leaves out children and other threads" } else { "" };
+    let (names, s) = (used.join(", "), if used.len() == 1 { "s" } else { "" });
+    let why = match (used.is_empty(), unselected) {
+        _ if calls.is_empty() => "no call is selected (leave -e out to see all calls)".into(),
+        (true, _) if attached => {
+            format!("no call ended{during} (wait longer, or see what it does: 'trapline profile -p PID')")
+        }
+        (true, _) => "no call was made".into(),
+        (false, 0) => format!("no call that {names} select{s} was made{during} (leave {names} out to see all calls)"),
+        (false, 1) => format!("the only call is not what {names} select{s} (leave {names} out to see it)"),
+        (false, n) => format!("none of {n} calls is what {names} select{s} (leave {names} out to see them)"),
+    };
+    format!("nothing recorded: {why}{children}")
+}
+
+/// The options that select events and are given.
+pub fn used(ask: &Ask) -> Vec<&'static str> {
+    let Select { expr, trace, signal, status, .. } = &ask.select;
+    let given = [
+        ("-e", [expr, trace, signal, status].iter().any(|given| !given.is_empty())),
+        ("-p", !ask.trace.pid.is_empty()),
+        ("-P", !ask.select.trace_path.is_empty()),
+        ("--where", ask.select.filter.is_some()),
+        ("-z", ask.select.successful_only),
+        ("-Z", ask.select.failed_only),
+        ("--from", ask.trace.from.is_some()),
+        ("--to", ask.trace.to.is_some()),
+    ];
+    given.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect()
 }
 
 /// What the command line selects.

@@ -70,11 +70,11 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
     run.finish_with(ask, |events, report| {
         let shown = match events {
-            _ if wanted.is_empty() => Ok(()),
             0 => {
                 complain(&without_calls(report, !ask.target.attach.is_empty()));
                 Ok(())
             }
+            _ if wanted.is_empty() => Ok(()),
             _ => report_of(ask, &dir, wanted),
         };
         drop(temporary);

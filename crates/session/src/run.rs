@@ -328,7 +328,8 @@ impl Run {
         // The pump counts the events that reached it; a recorder counts those that it took.
         let unseen = if kept.is_some() { &filtered } else { &report.filtered };
         stats.add_filtered(unseen, self.pump.selection.expression.as_deref().map(|w| (w, &filtered)));
-        let why = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
+        let unmatched = filter::nothing_matched(&self.pump.selection, &filtered, self.passed(kept.as_ref()));
+        let why = unmatched.or_else(|| self.no_calls(ask, &stats));
         stats.add_enablings(&self.plan, &report.enablings, kept.as_ref());
         stats.add_stacks(&report.stacks, self.pump.stacks_not_held());
         stats.add_not_captured(report.not_captured);
@@ -363,6 +364,18 @@ impl Run {
             }
             filtered.unknown += n.filtered.saturating_sub(n.parts.iter().sum());
         }
+    }
+
+    /// Why no call was recorded, if calls were asked for, or nothing at all, and nothing else was recorded.
+    fn no_calls(&self, ask: &Ask, stats: &Stats) -> Option<String> {
+        let has_others = self.plan.functions.is_some() || self.plan.probes().next().is_some();
+        let something =
+            [stats.events, stats.dropped, stats.missed, stats.overwritten, stats.recorded("process:signal")];
+        if has_others || something.iter().any(|n| *n > 0) {
+            return None;
+        }
+        let of_calls = self.pump.counters().filter(|(s, _)| s.class == events::Class::Syscall);
+        Some(filter::no_calls(ask, &self.plan.calls(), of_calls.map(|(_, n)| n.filtered).sum()))
     }
 
     /// Selected events that passed `--where`.

@@ -263,6 +263,11 @@ impl Stats {
         self.told.iter().flat_map(|(words, _)| words).map(|words| format!("; {words}")).collect()
     }
 
+    /// Events of a probe that were shown or written.
+    pub fn recorded(&self, name: &str) -> u64 {
+        self.probes.get(name).and_then(|counts| counts["recorded"].as_u64()).unwrap_or(0)
+    }
+
     fn probe(&mut self, name: &str) -> &mut Value {
         let none = || json!({ "seen": 0, "recorded": 0, "dropped": 0, "filtered": 0, "missed": 0 });
         self.probes.entry(name).or_insert_with(none)

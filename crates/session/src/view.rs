@@ -8,7 +8,7 @@
 
 pub mod calls;
 pub mod heap;
-mod known;
+pub mod known;
 pub mod lines;
 pub mod screen;
 pub mod stacks;

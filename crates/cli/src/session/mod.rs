@@ -16,6 +16,12 @@ pub fn run(asked: &Session) -> Result<u8> {
     let Session { what, name, expr, attach, json } = asked;
     if what == "list" {
         let found = running::all()?;
+        if found.is_empty() && !*json {
+            complain(
+                "nothing runs (start a session with 'trapline record --name NAME', 'heap start', 'tracer enable' or 'slab start')",
+            );
+            return Ok(0);
+        }
         let text = if *json { Value::Array(found).to_string() + "\n" } else { table::list(&found) };
         return to_stdout(text.as_bytes());
     }

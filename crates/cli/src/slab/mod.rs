@@ -52,7 +52,9 @@ fn print(name: &str, ask: &Slab) -> Result<u8> {
     let now = taken.time;
     let pids = &ask.pid;
     let wanted = |o: &Object| now.saturating_sub(o.time) >= min_age && (pids.is_empty() || pids.contains(&o.pid));
+    let all = taken.objects.len();
     taken.objects.retain(wanted);
+    let nothing = (taken.objects.is_empty() && !ask.json).then(|| why_nothing(&taken, all));
     let room = session.room;
     let out = match ask.by_stack {
         true => {
@@ -68,7 +70,18 @@ fn print(name: &str, ask: &Slab) -> Result<u8> {
     };
     let status = to_stdout(&out)?;
     warn(name, &taken, room);
+    nothing.iter().for_each(|why| complain(&format!("{name}: no object to show: {why}")));
     Ok(status)
+}
+
+/// Why there is no object to show: of `all`, none was asked for.
+fn why_nothing(taken: &Snapshot, all: usize) -> String {
+    match (all, taken.running) {
+        (0, true) => "all that were allocated since 'start' were released, or none was".into(),
+        (0, false) => "it is stopped, and nothing of before is left ('trapline slab start' records again)".into(),
+        (1, _) => "the only one is not what --pid and --min-age ask for (leave them out to see it)".into(),
+        (n, _) => format!("none of {n} is what --pid and --min-age ask for (leave them out to see them)"),
+    }
 }
 
 /// Reports what is missing from a snapshot.

@@ -28,6 +28,7 @@ mod death;
 mod debuginfod;
 mod delivery;
 mod drain;
+mod empty;
 mod ending;
 mod follow;
 mod format;

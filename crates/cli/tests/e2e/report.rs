@@ -52,7 +52,7 @@ fn selections_pick_lines_of_the_whole() {
         let quiet = lines(&r, &["-e", "signal=none"]);
         assert!(!quiet.iter().any(|l| l.contains("--- SIG")));
         assert_eq!(quiet, whole.iter().filter(|l| !l.contains("--- SIG")).cloned().collect::<Vec<_>>());
-        let none = lines(&r, &["-e", "none", "-e", "signal=none"]);
+        let none = lines(&r, &["-q", "-e", "none", "-e", "signal=none"]);
         assert!(none.iter().all(|l| l.contains("+++ exited")) && !none.is_empty(), "{none:?}");
         // Each process for itself, and all together.
         let mut pids: Vec<&str> = whole.iter().map(|l| tid(l)).collect();

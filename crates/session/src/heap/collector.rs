@@ -196,21 +196,22 @@ impl Collector {
         };
         let views: Option<Vec<_>> = names.iter().map(|v| v.as_str().and_then(find)).collect();
         sink::prepare(&self.feed, world);
-        let rows = {
+        let (rows, allocations) = {
             let mut feed = locked(&self.feed);
             if !self.over {
                 feed.model.advance(at);
             }
-            sink::rows(&feed, world, number("min_age").unwrap_or(0))
+            let sum = feed.model.summary().numbers;
+            let rows = sink::rows(&feed, world, number("min_age").unwrap_or(0));
+            (rows, sum.total.blocks + sum.mapped_total.blocks)
         };
         let text = |write: fn(&_, &_, i64, &mut Vec<u8>)| {
             let mut out = Vec::new();
             write(&rows, &options, self.style.realtime_offset, &mut out);
             out.into_iter().map(char::from).collect::<String>()
         };
-        Ok(
-            json!({"views": views.ok_or_else(strange)?.into_iter().map(text).collect::<Vec<_>>(), "state": self.status()["state"]}),
-        )
+        let views: Vec<String> = views.ok_or_else(strange)?.into_iter().map(text).collect();
+        Ok(json!({"views": views, "state": self.status()["state"], "allocations": allocations}))
     }
 
     /// Serves requests after the end of the process.

@@ -3,6 +3,7 @@
 use super::collector::{ATTACHED, already, name_of};
 use super::{Drawing, style};
 use crate::ask::{Ask, Collector};
+use crate::complain;
 use crate::named::{Reply, VERSION, reach};
 use crate::view;
 use collector::attach;
@@ -49,7 +50,7 @@ fn done(reply: Option<Reply>, pid: i32, what: &str) -> Result<u8> {
 
 /// Says what the collector has said.
 fn refused(pid: i32, line: &str, status: u8) -> u8 {
-    crate::complain(line.strip_prefix(&format!("session {}: ", name_of(pid))).unwrap_or(line));
+    complain(line.strip_prefix(&format!("session {}: ", name_of(pid))).unwrap_or(line));
     status
 }
 
@@ -151,6 +152,9 @@ fn print(pid: i32, what: &str, options: &Ask) -> Result<u8> {
         if let Some(e) = drawing.output.take_trouble() {
             first = first.and(Err(e));
         }
+    }
+    if answer["allocations"] == 0 {
+        complain(&format!("{what}: no allocation was made since it is recorded (print again later)"));
     }
     first
 }

@@ -3,6 +3,7 @@
 use super::past;
 use super::sink::Profile;
 use crate::ask::{Ask, Show};
+use crate::complain;
 use crate::output::Output;
 use crate::view::screen::Clocks;
 use crate::view::{self, stacks::Style};
@@ -26,6 +27,12 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     // A folded file knows no modules: then functions are compared by their names alone.
     let by_name = a.is_file() || b.is_file();
     let (before, after) = (Side::read(ask, a, by_name)?, Side::read(ask, b, by_name)?);
+    for (side, path) in [(&before, a), (&after, b)] {
+        if side.with(Stacks::is_empty) {
+            let todo = "record for longer, or what does more";
+            complain(&format!("{}: nothing to compare: it has no events with stacks ({todo})", path.display()));
+        }
+    }
     before.with(|before| {
         after.with(|after| drawings.iter_mut().try_for_each(|d| draw(d, Diff { before, after }, &style)))
     })?;

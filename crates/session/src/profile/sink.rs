@@ -59,6 +59,9 @@ impl Profile {
         }
         if let Some(off_cpu) = &self.off_cpu {
             off_cpu.tell(&mut lines, &mut counters);
+            if self.gather.stacks.is_empty() {
+                lines.push("no thread was blocked and ran again: leave --off-cpu out to see where they run".into());
+            }
         }
         (lines, counters)
     }

@@ -18,6 +18,7 @@ use crate::run::interrupts::Interrupts;
 use crate::show::{Shown, Sinks, Views};
 use crate::stacks;
 use crate::view::calls::{self, Demangle};
+use crate::view::known::Known;
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{Drawing, Style};
 use crate::view::totals::{self, Asked, Calls as FunctionCalls};
@@ -45,6 +46,7 @@ use progress::Progress;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use views::View;
 use views::options::{FdNames, Options, Stacks};
 use window::Window;
@@ -143,6 +145,7 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let asked = || asked_of(ask, &selection, window);
     write_totals(ask, trace, totals, asked)?;
     if only_totals {
+        unnamed(ask, trace).iter().filter(|_| ask.quiet == 0).for_each(|why| complain(&nothing(trace, why)));
         return damage(trace, whole::tell(ask, trace, None));
     }
     let profile = profile_of(ask, trace, &selection, drawings, clocks)?;
@@ -209,7 +212,8 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     let trace = ended.as_deref().unwrap_or(trace);
     let status = whole::tell(ask, trace, read.filter(|_| all));
     if ask.quiet == 0
-        && let Some(why) = nothing_shown(ask, trace, &selection, shown.written, read)
+        && shown.trouble.is_none()
+        && let Some(why) = nothing_shown(ask, trace, &selection, &shown, read)
     {
         complain(&why);
     }
@@ -319,6 +323,10 @@ struct Outcome {
     all: bool,
     /// Something was written.
     written: bool,
+    /// What was written is of more than how threads began and ended.
+    tells: bool,
+    /// System calls are among the events.
+    calls: bool,
     /// Why something could not be.
     trouble: Option<Error>,
     /// Files of which no names are known, and why.
@@ -379,7 +387,9 @@ fn in_order(
     }
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.stack_troubles();
-    let outcome = Outcome { all, written: pump.has_written(), trouble, unresolved };
+    let tells = pump.counters().any(|(s, n)| n.recorded > 0 && tells(s));
+    let calls = pump.counters().any(|(s, n)| n.recorded > 0 && s.class == Class::Syscall);
+    let outcome = Outcome { all, written: pump.has_written(), tells, calls, trouble, unresolved };
     (outcome, pump.selection)
 }
 
@@ -392,14 +402,19 @@ fn in_parallel(
     mut output: Output,
     progress: &Progress,
 ) -> Result<Outcome> {
+    let any = AtomicBool::new(false);
     let lines = || -> Lines<'_> {
         let mut view = make();
+        let any = &any;
         Box::new(move |event, text| {
             if let Ok(ev) = Event::parse(event)
                 && selection.covers(&ev)
                 && selection.passes(&ev, functions)
             {
                 view.event(&ev, functions, text);
+                if tells(ev.schema) {
+                    any.store(true, Ordering::Relaxed);
+                }
             }
         })
     };
@@ -409,7 +424,14 @@ fn in_parallel(
         if output.failed() { Flow::Stop } else { Flow::Continue }
     });
     output.close();
-    Ok(Outcome { all, written: output.has_written(), trouble: output.take_trouble(), unresolved: Vec::new() })
+    let (written, trouble) = (output.has_written(), output.take_trouble());
+    let tells = any.into_inner();
+    Ok(Outcome { all, written, tells, calls: tells, trouble, unresolved: Vec::new() })
+}
+
+/// Whether an event is of a probe, or tells more of a thread than how it began and ended.
+fn tells(schema: &Schema) -> bool {
+    schema.class != Class::Process || matches!(schema.name, "signal" | "stop" | "inflight")
 }
 
 /// What is to be shown.
@@ -478,33 +500,68 @@ fn clocks_of(trace: &Trace, selection: &Selection) -> Clocks {
 }
 
 /// Why nothing was shown, if so. `read` is how many events were read.
-fn nothing_shown(ask: &Ask, trace: &Trace, selection: &Selection, written: bool, read: Option<u64>) -> Option<String> {
+fn nothing_shown(
+    ask: &Ask,
+    trace: &Trace,
+    selection: &Selection,
+    shown: &Outcome,
+    read: Option<u64>,
+) -> Option<String> {
     // The first filter is the command line's.
     if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
         && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
     {
         return Some(why);
     }
-    let read = read.filter(|_| !written)?;
-    let Select { expr, trace: sets, signal, status, .. } = &ask.select;
-    let selections = [
-        ("-e", [expr, sets, signal, status].iter().any(|given| !given.is_empty())),
-        ("-p", !ask.trace.pid.is_empty()),
-        ("-P", !ask.select.trace_path.is_empty()),
-        ("--where", ask.select.filter.is_some()),
-        ("-z", ask.select.successful_only),
-        ("-Z", ask.select.failed_only),
-        ("--from", ask.trace.from.is_some()),
-        ("--to", ask.trace.to.is_some()),
-    ];
-    let used: Vec<&str> = selections.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
-    let why = match (read, used.is_empty()) {
+    let used = filter::used(ask);
+    let why = match (read?, used.is_empty()) {
+        // Those who ask for mappings get them, figures are of the whole trace, and JSON has trapline's own events.
+        _ if !shown.tells && shown.written && (selection.mappings || is_json(ask)) => return None,
+        _ if shown.tells && shown.written => lacks(ask, trace, shown)?,
         (0, _) if ask.trace.from.is_some() || ask.trace.to.is_some() => "no event lies between --from and --to".into(),
         (0, _) => "it has no events".into(),
+        (n, _) if shown.tells => lacks(ask, trace, shown)
+            .unwrap_or_else(|| format!("this view shows none of its {n} events (without --as, all are shown)")),
         (n, false) => format!("none of the {n} events that were read is selected by {}", used.join(", ")),
-        (n, true) => format!("its {n} events are trapline's own, which --as json --mappings shows"),
+        (n, true) => format!(
+            "nothing that was to be recorded has happened; its {n} events are trapline's own, which --as json --mappings shows"
+        ),
     };
-    Some(format!("{}: nothing to show: {why}", trace.dir.display()))
+    Some(nothing(trace, &why))
+}
+
+/// Whether events are shown as JSON, and nothing else is.
+fn is_json(ask: &Ask) -> bool {
+    !ask.show.is_empty() && ask.show.iter().all(|show| show.view == "json") && ask.table.latency.is_none()
+}
+
+/// That there is nothing to show, and why.
+fn nothing(trace: &Trace, why: &str) -> String {
+    format!("{}: nothing to show: {why}", trace.dir.display())
+}
+
+/// That the trace has no function that `-F` and `-N` leave, if so.
+fn unnamed(ask: &Ask, trace: &Trace) -> Option<String> {
+    let selection = calls::selection(ask).ok().filter(|s| !s.only.is_empty() || !s.without.is_empty())?;
+    let known = Known::new(trace, Demangle::of(ask, Demangle::Simple), &Functions::default(), &selection);
+    let all = "'trapline report --as functions DIR' lists them";
+    (!known.has_any_of(&selection)).then(|| format!("-F and -N select none of its functions ({all})"))
+}
+
+/// What a trace lacks of which a view is made that shows other events too, or a heading.
+fn lacks(ask: &Ask, trace: &Trace, shown: &Outcome) -> Option<String> {
+    let of_functions = |show: &Show| matches!(show.view.as_str(), "tree" | "cat" | "calls-json");
+    let has_functions = || trace.data.function_threads().iter().any(|thread| thread.records() > 0);
+    if ask.table.by.is_some() && !stacks::have_any(trace.classes()) {
+        return Some("none of its events has a stack (record with --kstack or --ustack)".into());
+    }
+    if ask.show.iter().any(of_functions) && !ask.calls.syscalls && !ask.trace.follow && !has_functions() {
+        return Some("it has no function calls (record with 'trapline graph -o DIR', or add --syscalls)".into());
+    }
+    if ask.table.latency.is_some() && !shown.calls {
+        return Some("none of its events is a system call (leave --latency out)".into());
+    }
+    if ask.show.iter().any(of_functions) { unnamed(ask, trace) } else { None }
 }
 
 /// Reports what could not be read; else returns `status`.

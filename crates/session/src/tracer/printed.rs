@@ -38,8 +38,22 @@ pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
     }
     let status = to_stdout(&out)?;
     let said = reports::lines([&shown.tracer].into_iter()).into_iter().chain(reports::nested(&shown.tracer));
-    said.for_each(|line| complain(&format!("-p {pid}: {line}")));
+    said.chain(nothing(pid, &shown)).for_each(|line| complain(&format!("-p {pid}: {line}")));
     Ok(status)
+}
+
+/// Why there is nothing to print, if so.
+fn nothing(pid: i32, shown: &Shown) -> Option<String> {
+    let name = &shown.tracer.name;
+    match shown.tracer.enabled {
+        _ if !shown.counted.is_empty() || !shown.violations.is_empty() => None,
+        false => Some(format!("nothing to print: {name} is not enabled (trapline tracer enable -p {pid} {name})")),
+        true if shown.counts => {
+            Some(format!("nothing to print: no function that {name} counts was called since it was enabled"))
+        }
+        true if shown.tracer.panics > 0 => None,
+        true => Some(format!("nothing to print: {name} has seen no violation since it was enabled")),
+    }
 }
 
 /// The order of the table of counts.

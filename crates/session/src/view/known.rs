@@ -70,6 +70,13 @@ impl Known {
         known
     }
 
+    /// Whether a function is among those of which calls are shown, and not among those that are hidden.
+    pub fn has_any_of(&self, selection: &Selection) -> bool {
+        (1..=self.table.last())
+            .filter(|n| self.table.get(*n).is_some())
+            .any(|n| selection.verdict(n, self) == (true, false))
+    }
+
     /// Whether each record is one of the view, as it is.
     pub fn takes_all(&self) -> bool {
         self.numbers.is_empty()
