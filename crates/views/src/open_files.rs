@@ -14,7 +14,7 @@
 //! messages, are not known.
 
 use crate::options::{Options, Prefix};
-use crate::profile::table::ascii;
+use crate::profile::words::ascii;
 use crate::profile::{Frame, FrameId, StackId, Stacks, Unit};
 use crate::stack::{Place, frames, line};
 use crate::units::duration;

@@ -24,6 +24,7 @@ pub mod stacks;
 mod strings;
 pub mod table;
 pub mod tree;
+pub(crate) mod words;
 
 pub use stacks::{Blocks, FrameId, LabelsId, Limits, StackId, Stacks, Tally};
 

@@ -11,7 +11,8 @@
 use super::functions::Sort;
 use super::totals_json;
 use crate::profile::functions::Key;
-use crate::profile::table::{ascii, columns, module, rest};
+use crate::profile::table::columns;
+use crate::profile::words::{ascii, module, rest};
 use crate::units::duration;
 use crate::write::json as w;
 use std::cmp::Reverse;

@@ -10,7 +10,7 @@ use super::contexts::Contexts;
 use super::totals::Total;
 use super::{Functions, label};
 use crate::profile::name::shortened;
-use crate::profile::table::losses;
+use crate::profile::words::losses;
 use crate::units::duration;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

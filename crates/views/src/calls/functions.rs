@@ -11,7 +11,8 @@
 use super::totals::{Total, Totals};
 use super::{Functions, label};
 use crate::profile::functions::Key;
-use crate::profile::table::{ascii, columns, module, rest};
+use crate::profile::table::columns;
+use crate::profile::words::{ascii, module, rest};
 use crate::units::duration;
 use std::cmp::Reverse;
 use std::collections::HashMap;

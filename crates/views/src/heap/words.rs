@@ -5,7 +5,7 @@
 use super::numbers::{Numbers, Sum};
 use super::rows::{Row, Rows};
 use super::{Of, Options};
-use crate::profile::table::ascii;
+use crate::profile::words::ascii;
 use crate::stack::{self, Place};
 use crate::units::{duration, size};
 

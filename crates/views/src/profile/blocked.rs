@@ -13,7 +13,7 @@ use super::Frame;
 use super::functions::{Key, Sort};
 use super::name::{self, base, percent};
 use super::stacks::Stacks;
-use super::table::{Table, ascii, in_all, module, rest};
+use super::words::{ascii, in_all, module, rest};
 use crate::table::{Align, Table as Columns};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -66,8 +66,8 @@ fn waker(frames: &[Frame<'_>]) -> Option<String> {
     })
 }
 
-/// Appends the table.
-pub fn write(table: &Table, stacks: &Stacks, out: &mut Vec<u8>) {
+/// Appends the table, of at most so many rows.
+pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(in_all(stacks).as_bytes());
     out.push(b'\n');
     let mut rows: HashMap<Key<'_>, Row<'_>> = HashMap::new();
@@ -102,7 +102,7 @@ pub fn write(table: &Table, stacks: &Stacks, out: &mut Vec<u8>) {
     }
     out.push(b'\n');
     let mut rows: Vec<Row<'_>> = rows.into_values().collect();
-    rows.sort_by_key(|r| match table.sort {
+    rows.sort_by_key(|r| match sort {
         Sort::Own => (Reverse((r.own, r.total)), r.key),
         Sort::Total => (Reverse((r.total, r.own)), r.key),
     });
@@ -111,7 +111,7 @@ pub fn write(table: &Table, stacks: &Stacks, out: &mut Vec<u8>) {
     let left = ["module", "function", "blocked in"].map(|h| (h, Align::Left));
     let last = has_wakers.then_some(("woken by", Align::Left));
     let mut columns = Columns::new(right.into_iter().chain(left).chain(last));
-    let shown = rows.len().min(table.rows);
+    let shown = rows.len().min(most_rows);
     for row in rows.iter().take(shown) {
         let Some(key) = row.key else { continue };
         let numbers = [percent(row.own, whole), percent(row.total, whole)].into_iter();
@@ -180,7 +180,7 @@ mod tests {
         let raw: &[_] = &[("schedule", "", true), ("__x64_sys_read", "", true), ("bare", "/app", false)];
         let s = stacks(&[(read, 6_000_000), (lock, 3_000_000), (raw, 1_000_000)]);
         let mut out = Vec::new();
-        Table::default().write(&s, &mut out);
+        write(&s, Sort::Own, 100, &mut out);
         let expect = expect_test::expect![[r#"
             10.0ms in 3 events, of 3 stacks
 
@@ -208,7 +208,7 @@ mod tests {
         ];
         let s = stacks(&[(woken, 2_000_000)]);
         let mut out = Vec::new();
-        Table::default().write(&s, &mut out);
+        write(&s, Sort::Own, 100, &mut out);
         let expect = expect_test::expect![[r#"
             2.00ms in 1 event, of 1 stack
 

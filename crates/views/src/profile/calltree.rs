@@ -18,8 +18,8 @@ use super::functions::Key;
 use super::lens::{Cut, Lens};
 use super::name::{self, percent};
 use super::stacks::Stacks;
-use super::table::{ascii, in_all, module};
 use super::tree::{Kind, Node, Tree};
+use super::words::{ascii, in_all, module};
 use super::{By, Frame};
 use std::cmp::Reverse;
 

@@ -6,7 +6,8 @@
 use super::folded::Folds;
 use super::functions::{Key, functions};
 use super::stacks::Stacks;
-use super::table::{ascii, columns, in_all, module, rest};
+use super::table::columns;
+use super::words::{ascii, in_all, module, rest};
 use super::{By, name, percent};
 use std::collections::HashMap;
 

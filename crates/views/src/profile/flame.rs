@@ -10,8 +10,8 @@ mod colour;
 mod draw;
 
 use super::stacks::Stacks;
-use super::table::in_all;
 use super::tree::{Node, Tree};
+use super::words::in_all;
 use super::{By, Unit, name};
 use colour::Colours;
 

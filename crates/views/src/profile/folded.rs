@@ -10,7 +10,7 @@
 //! folded stacks only if each of its lines ends in a number, and others take each such line for a stack. Only numbers of names are held for a line, not its text.
 
 use super::stacks::Stacks;
-use super::table::losses;
+use super::words::losses;
 use super::{By, name};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

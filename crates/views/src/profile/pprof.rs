@@ -86,7 +86,7 @@ pub fn write(stacks: &Stacks, realtime_offset: i64, out: &mut Vec<u8>) {
         p.labels(stacks.labels_of(e.labels), &mut sample);
         samples.message(f::SAMPLE, &sample);
     }
-    let comment = super::table::in_all(stacks);
+    let comment = super::words::in_all(stacks);
     let comment = p.string(&format!("trapline: {comment}"));
     out.extend_from_slice(&p.head.bytes);
     out.extend_from_slice(&samples.bytes);

@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Place, line};
-use crate::profile::table::{ascii, in_all};
+use crate::profile::words::{ascii, in_all};
 use crate::profile::{By, Frame, StackId, Stacks, name};
 use std::cmp::Reverse;
 use std::collections::HashMap;
