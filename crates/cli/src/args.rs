@@ -1,16 +1,23 @@
 //! The command line, as one table: help, man page, completions and parsing come from it.
 
 mod ask;
+mod candidates;
+mod complete;
+mod groups;
 mod heap;
+mod help;
 mod man;
 mod stacks;
+mod topics;
 mod usage;
 
 pub use ask::Subcommand;
-use clap::builder::{EnumValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint, value_parser};
-pub use man::{completions, man};
+pub use complete::{complete, completions};
+pub use help::help;
+pub use man::man;
 use session::view::{self, Of};
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -43,20 +50,46 @@ fn command() -> Command {
         .about("One tracer for Linux: what a program does, on one timeline")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .arg(help::help_all())
         .max_term_width(100)
         .subcommand(later("trace", "Show the system calls of a command or of running processes, as they happen", trace))
         .subcommand(later("record", "Record the events of a command or of running processes to a trace", record))
-        .subcommand(later("profile", "Show where the time goes, or events and their weights, by stacks of functions", profile))
-        .subcommand(later("graph", "Show which functions a command or a process calls, and how long they take: any dynamically linked program, without root", graph))
-        .subcommand(later("stacks", "Show what each thread of a process is doing now, what it waits for and who holds that: deadlocks by name", stacks::stacks))
-        .subcommand(later("tracer", "Switch tracers of functions on and off in a running process: count, thread_checker, loop_checker, graph, and your own", tracer))
+        .subcommand(later(
+            "profile",
+            "Show where the time goes, or events and their weights, by stacks of functions",
+            profile,
+        ))
+        .subcommand(later("graph", "Show which functions a program calls, and how long they take, without root", graph))
+        .subcommand(later(
+            "stacks",
+            "Show what each thread is doing now, what it waits for and who holds that: deadlocks",
+            stacks::stacks,
+        ))
+        .subcommand(later("tracer", "Switch tracers of functions on and off in a running process", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
         .subcommand(later("diff", DIFF, diff))
-        .subcommand(later("repair", "Remove incomplete packets from the ends of your trace's streams, for readers that refuse them", repair))
-        .subcommand(later("pack", "Put the names of the functions in your trace's stacks into the trace, for other machines and later times", pack))
-        .subcommand(later("session", "List, stop, start, change and end what runs: recordings with a name, heaps, tracers, slab traces", session))
-        .subcommand(later("slab", "Show kernel objects that were allocated and not freed, with process and stack (root)", slab))
-        .subcommand(later("heap", "Show who holds a program's memory: what was allocated and not freed, peaks, growth, by stacks, without root", heap::heap))
+        .subcommand(later(
+            "repair",
+            "Remove incomplete packets from the ends of a trace, for readers that refuse them",
+            repair,
+        ))
+        .subcommand(later("pack", "Put the names of functions into a trace, for other machines and later times", pack))
+        .subcommand(later(
+            "session",
+            "List, stop, start, change and end what runs: recordings, heaps, tracers, slab traces",
+            session,
+        ))
+        .subcommand(later(
+            "slab",
+            "Show kernel objects that were allocated and not freed, with process and stack (root)",
+            slab,
+        ))
+        .subcommand(later(
+            "heap",
+            "Show who holds a program's memory: what was allocated and not freed, without root",
+            heap::heap,
+        ))
         .subcommand(
             Command::new("list")
                 .about("List system calls and other probes, with the names and types of their arguments")
@@ -68,17 +101,41 @@ fn command() -> Command {
                 )
                 .after_help(list_help()),
         )
-        .subcommand(Command::new("doctor").about("Show what works on this machine, and why the rest does not"))
-        .subcommand(Command::new("man").about("Print the man page (roff)"))
+        .subcommand(
+            Command::new("doctor").about("Show what works on this machine, why the rest does not, and what to do next"),
+        )
+        .subcommand(
+            Command::new("help")
+                .about("Answer a question, or explain a topic or a command")
+                .arg(Arg::new("topic").value_name("TOPIC").num_args(0..).help("'trapline help' alone lists them")),
+        )
+        .subcommand(
+            Command::new("man")
+                .about("Show a man page, of trapline or of a command")
+                .arg(Arg::new("page").value_name("PAGE").help("A command, such as trace, or trapline-trace"))
+                .arg(
+                    value("output", "DIR", "Write all pages to files in DIR")
+                        .short('o')
+                        .conflicts_with("page")
+                        .value_hint(ValueHint::DirPath)
+                        .value_parser(value_parser!(OsString)),
+                ),
+        )
         .subcommand(
             Command::new("completions")
                 .about("Print completions for a shell")
-                .arg(Arg::new("shell").required(true).value_parser(EnumValueParser::<clap_complete::Shell>::new())),
+                .arg(Arg::new("shell").required(true).value_parser(PossibleValuesParser::new(complete::SHELLS))),
+        )
+        .subcommand(
+            Command::new("complete")
+                .about("What may stand at the cursor, for the scripts of 'completions'")
+                .hide(true)
+                .arg(Arg::new("before").required(true).allow_hyphen_values(true))
+                .arg(Arg::new("after").required(true).allow_hyphen_values(true)),
         )
 }
 
-const DIFF: &str =
-    "Show what has changed from one recording to another: system calls, function calls, heaps, or stacks of profiles";
+const DIFF: &str = "Show what has changed from one recording to another: calls, heaps or profiles";
 
 /// Completes a command that has a name.
 type Rest = fn(Command) -> Command;
@@ -145,7 +202,7 @@ fn record(c: Command) -> Command {
         .mut_arg("output-append-mode", |a| a.hide(true))
         .mut_arg("as", |_| as_views(format!("Also show the events, on stdout or in FILE: {}", view::or(&view::help(EVENTS, EVENTS, ""))), EVENTS))
         .mut_arg("expr", |_| {
-            Arg::new("expr").short('e').value_name("PROBE[,PROBE]… [/FILTER/] [CAPTURE]…").action(ArgAction::Append).help(
+            Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
                  and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
             )

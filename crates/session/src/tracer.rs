@@ -12,6 +12,11 @@ use collector::attach::tracers::{self, Listed, Wanted};
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 
+/// The tracers that every process has.
+pub fn built_in() -> impl Iterator<Item = &'static str> {
+    abi::tracer::BUILT_IN.iter().map(|(name, _)| *name)
+}
+
 /// Runs the command.
 pub fn run(asked: &Tracer) -> Result<Status> {
     let Tracer { pid, ask, .. } = asked;

@@ -1,7 +1,6 @@
 //! From clap's matches to what a command is asked to do.
 
 use clap::ArgMatches;
-use clap_complete::Shell;
 use session::ask::{
     Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Lens, Names, Profiles, Recorded, Select, Session,
     Show, Slab, Snapshot, Tables, Targets, Tracer, Tracing,
@@ -237,8 +236,14 @@ pub enum Subcommand {
     /// A pattern, and `-v`.
     List(Option<String>, bool),
     Doctor,
-    Man,
-    Completions(Shell),
+    /// The words behind it.
+    Help(Vec<String>),
+    /// A page, and a directory for all of them.
+    Man(Option<String>, Option<PathBuf>),
+    /// A shell.
+    Completions(String),
+    /// The line before the cursor, and behind it.
+    Complete(String, String),
 }
 
 /// The subcommand that the matches of the whole command line have.
@@ -267,8 +272,10 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("slab", Some((what, m))) => Subcommand::Slab(slab(what, m)),
         ("list", _) => Subcommand::List(text(m, "pattern"), flag(m, "verbose")),
         ("doctor", _) => Subcommand::Doctor,
-        ("man", _) => Subcommand::Man,
-        ("completions", _) => Subcommand::Completions(one(m, "shell")?),
+        ("help", _) => Subcommand::Help(texts(m, "topic")),
+        ("man", _) => Subcommand::Man(text(m, "page"), one::<OsString>(m, "output").map(PathBuf::from)),
+        ("completions", _) => Subcommand::Completions(text(m, "shell")?),
+        ("complete", _) => Subcommand::Complete(text(m, "before")?, text(m, "after")?),
         _ => return None,
     })
 }
@@ -405,7 +412,7 @@ mod tests {
             };
             for arg in command
                 .get_arguments()
-                .filter(|a| !matches!(a.get_id().as_str(), "help" | "version" | "A" | "B" | "process"))
+                .filter(|a| !matches!(a.get_id().as_str(), "help" | "help-all" | "version" | "A" | "B" | "process"))
             {
                 let id = arg.get_id().as_str();
                 let beside = BESIDE.iter().find(|b| b.0 == names[0] && b.1 == id).map_or(&[][..], |b| b.2);

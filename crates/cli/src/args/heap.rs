@@ -67,7 +67,7 @@ pub(super) fn heap(c: Command) -> Command {
         .arg(long_flag("collector", "What 'heap start' starts").requires("attach").hide(true))
         .arg(traced_command())
         .subcommand(
-            command("start", "Record the allocations of a running process from now on, or again after 'stop'; the command returns")
+            command("start", "Record the allocations of a running process from now on, or again after 'stop'")
                 .arg(value("sample", "BYTES", "Record one allocation for so many bytes (such as 512K)")),
         )
         .subcommand(command("stop", "Record no more allocations; blocks that are freed still go"))

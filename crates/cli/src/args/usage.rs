@@ -1,17 +1,22 @@
 //! What is said of a command line that clap refuses.
 
+use super::help::{dressed, first_screen};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use session::output::{complain, print};
 use session::strace_flags;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Answers a command line that clap refuses: help and version on stdout, everything else one line.
 pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
     match e.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let all = argv.iter().any(|word| word == "--help-all");
+            // The same once more, of the commands as help shows them.
+            let shown = dressed(all).try_get_matches_from(argv).err().filter(|shown| shown.kind() == e.kind());
             // What clap made of it, with colours where there is a terminal for them.
-            return match print(e.print()) {
+            return match print(shown.as_ref().unwrap_or(e).print()) {
                 Ok(code) => ExitCode::from(code),
                 Err(e) => {
                     complain(&e.to_string());
@@ -20,7 +25,10 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
             };
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = e.print();
+            match argv.len() {
+                0 | 1 => drop(std::io::stderr().write_all(first_screen().as_bytes())),
+                _ => drop(e.print()),
+            }
             return ExitCode::from(2);
         }
         _ => {}

@@ -21,6 +21,7 @@ mod captures;
 mod checkers;
 mod code_addresses;
 mod command;
+mod completions;
 mod cookbook;
 mod copied_stacks;
 mod crash;

@@ -140,19 +140,67 @@ fn list_names_calls() {
 }
 
 #[test]
-fn doctor_help_man_and_completions() {
+fn doctor_version_and_completions() {
     each_user(|user| {
         let run = |args: &[&str]| lab::run(&mut lab::trapline(user, args));
         let doctor = run(&["doctor"]);
         assert_eq!(doctor.code(), 0, "{}", doctor.stderr);
         assert!(doctor.out().to_lowercase().contains("ptrace"), "{}", doctor.out());
         assert!(doctor.out().lines().all(|l| l.starts_with("ok ") || l.starts_with("no ")), "{}", doctor.out());
-        assert!(run(&["trace", "--help"]).out().contains("--no-follow"));
         assert!(run(&["--version"]).out().starts_with("trapline "));
-        assert!(run(&["man"]).out().contains(".TH"));
         assert!(run(&["completions", "bash"]).out().contains("trapline"));
-        assert_eq!(run(&[]).code(), 2);
     });
+}
+
+#[test]
+fn help_goes_from_questions_to_all_options() {
+    let run = |args: &[&str]| lab::run(&mut lab::trapline(lab::User::Me, args));
+    let first = run(&[]);
+    assert_eq!((first.code(), first.out().as_str()), (2, ""));
+    assert_eq!(first.stderr.lines().count(), 10, "{}", first.stderr);
+    assert!(first.stderr.contains("What is it waiting for?") && first.stderr.contains("trapline stacks -p PID"));
+    for (args, words, lacks) in [
+        (
+            &["trace", "--help"][..],
+            &["--stack-trace", "trapline trace --help-all", "trapline trace -Z -- CMD"][..],
+            "--no-follow",
+        ),
+        (&["trace", "-h"], &["--stack-trace"], "--no-follow"),
+        (&["help", "trace"], &["--stack-trace"], "--no-follow"),
+        (
+            &["trace", "--help-all"],
+            &["--no-follow", "What is selected:\n", "Options and output follow strace"],
+            "Examples:",
+        ),
+        (&["help", "tracer", "enable"], &["--section", "Usage: trapline tracer enable"], "Examples:"),
+        (&["help"], &["memory   Who holds the memory?", "signals "], "`"),
+        (&["help", "memory"], &["Who holds the memory?\n", "trapline heap -- CMD "], "`"),
+        (&["help", "killed"], &["nothing of trapline is left in the kernel"], "`"),
+        (
+            &["man", "trace"],
+            &[".TH TRAPLINE\\-TRACE 1", ".SH EXAMPLES", ".SS \"Views and tables\"", "\\-\\-no\\-follow"],
+            "`",
+        ),
+        (&["man", "trapline-heap"], &[".SH \"HEAP START\""], "`"),
+        (&["man"], &[".TH TRAPLINE 1", "Why does it fail?", "trapline\\-trace\\fR(1)", ".SH \"EXIT STATUS\""], "`"),
+    ] {
+        let out = run(args);
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{args:?}");
+        for word in words {
+            assert!(out.out().contains(word), "{args:?}: no {word} in {}", out.out());
+        }
+        assert!(!out.out().contains(lacks), "{args:?}: {}", out.out());
+    }
+    for args in [&["help", "sessoins"][..], &["man", "sesion"]] {
+        let out = run(args);
+        assert!(out.code() == 2 && out.stderr.contains("did you mean session"), "{}", out.stderr);
+    }
+    // A command's own.
+    assert!(run(&["trace", "-q", "-o", "/dev/null", "echo", "--help-all"]).out().contains("--help-all"));
+    let dir = lab::scratch().join("pages");
+    assert_eq!(run(&["man", "-o", &dir.to_string_lossy()]).code(), 0);
+    let page = std::fs::read_to_string(dir.join("trapline-trace.1")).expect("a page");
+    assert_eq!(page, run(&["man", "trace"]).out());
 }
 
 #[test]

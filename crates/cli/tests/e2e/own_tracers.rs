@@ -182,16 +182,16 @@ fn a_library_with_a_tracer_stays_when_the_program_closes_it() {
 #[test]
 fn help_and_the_man_page_have_all_options_of_tracers() {
     let run = |args: &[&str]| lab::run(&mut lab::trapline(User::Me, args)).out();
-    let man = run(&["man"]).replace('\\', "");
+    let man = run(&["man", "tracer"]).replace('\\', "");
     for (command, options) in [
         ("enable", &["--section", "--thread", "--stop", "--loop", "--budget", "--no-time", "--lib"][..]),
         ("print", &["--as", "--rows", "--summary-sort-by", "--symbols", "--color"]),
         ("status", &["--attach"]),
     ] {
         let help = run(&["tracer", command, "--help"]);
-        let title = format!(".SH TRACER {}\n", command.to_uppercase());
+        let title = format!(".SH \"TRACER {}\"\n", command.to_uppercase());
         let (_, part) = man.split_once(&title).unwrap_or_else(|| panic!("{title}"));
-        let part = part.split(".SH TRACER").next().expect("a part");
+        let part = part.split(".SH \"TRACER").next().expect("a part");
         for option in options {
             assert!(help.contains(option) && part.contains(option), "{command} {option}");
         }

@@ -65,7 +65,7 @@ pub fn on_terminal(user: User, steps: &[&str], args: &[&str]) -> Option<String> 
     command_on_terminal(steps, &lab::trapline(user, args))
 }
 
-fn command_on_terminal(steps: &[&str], inner: &std::process::Command) -> Option<String> {
+pub fn command_on_terminal(steps: &[&str], inner: &std::process::Command) -> Option<String> {
     if !lab::has("python3") {
         lab::skip("package:python3", "no python3 to make a terminal");
         return None;
