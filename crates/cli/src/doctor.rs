@@ -1,15 +1,29 @@
-//! `trapline doctor`: what works on this machine, and why the rest does not.
+//! `trapline doctor`: what works on this machine, why the rest does not, and what to do next.
 
 use engine::Result;
+use session::diagnosis::doctor;
 
-/// Prints the findings.
+/// Prints the findings; what no machine can change is apart from what this one lacks.
 pub fn run() -> Result<u8> {
-    let findings = session::diagnosis::doctor::examine();
-    let width = findings.iter().map(|f| f.what.len()).max().unwrap_or(0);
-    let mut out = String::new();
-    for f in &findings {
-        let mark = if f.ok { "ok " } else { "no " };
-        out.push_str(&format!("{mark} {:width$}  {}\n", f.what, f.detail));
+    let findings = doctor::examine();
+    let rows: Vec<(String, &str)> = findings
+        .iter()
+        .map(|f| (format!("{}  {}", if f.ok { "ok" } else { "no" }, f.what), f.detail.as_str()))
+        .collect();
+    let mut out = lined_up(&rows);
+    out.push_str("\nLimits of the backends, on every machine:\n");
+    let rows: Vec<(String, &str)> =
+        doctor::limits().map(|l| (format!("    {}: {}", l.backend, l.what), l.detail)).collect();
+    out.push_str(&lined_up(&rows));
+    out.push_str("\nWhat to do next:\n");
+    for step in doctor::next(&findings) {
+        out.push_str(&format!("    {step}\n"));
     }
     session::output::to_stdout(out.as_bytes())
+}
+
+/// Two columns.
+fn lined_up(rows: &[(String, &str)]) -> String {
+    let width = rows.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
+    rows.iter().map(|(what, detail)| format!("{what:width$}  {detail}\n")).collect()
 }

@@ -146,7 +146,15 @@ fn doctor_version_and_completions() {
         let doctor = run(&["doctor"]);
         assert_eq!(doctor.code(), 0, "{}", doctor.stderr);
         assert!(doctor.out().to_lowercase().contains("ptrace"), "{}", doctor.out());
-        assert!(doctor.out().lines().all(|l| l.starts_with("ok ") || l.starts_with("no ")), "{}", doctor.out());
+        let text = doctor.out();
+        let (found, rest) = text.split_once("\n\nLimits of the backends, on every machine:\n").expect("limits");
+        let (limits, next) = rest.split_once("\n\nWhat to do next:\n").expect("what to do");
+        assert!(found.lines().all(|l| l.starts_with("ok ") || l.starts_with("no ")), "{text}");
+        assert!(!found.contains("kernel: long buffers") && limits.contains("kernel: long buffers"), "{text}");
+        assert!(next.lines().last().is_some_and(|l| l.contains("trapline trace -- CMD")), "{text}");
+        // Where the kernel backend cannot be used, what would allow it is a step.
+        let lacks = found.contains("\nno  capabilities for bpf(2)");
+        assert_eq!(next.contains("setcap cap_bpf,cap_perfmon+ep /"), lacks, "{text}");
         assert!(run(&["--version"]).out().starts_with("trapline "));
         assert!(run(&["completions", "bash"]).out().contains("trapline"));
     });

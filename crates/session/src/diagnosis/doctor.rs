@@ -1,4 +1,4 @@
-//! What works on this machine, and why the rest does not.
+//! What works on this machine, why the rest does not, and what to do about it.
 
 use collector::{self, self_test};
 use engine::plan::Backend;
@@ -15,13 +15,59 @@ pub struct Finding {
     pub what: String,
     /// Whether it works.
     pub ok: bool,
-    /// What the result means, and what would change it.
+    /// What the result means.
     pub detail: String,
+    /// What would change it, where somebody can: what to do, and what for.
+    pub todo: Option<String>,
+}
+
+impl Finding {
+    fn or_do(self, todo: impl Into<String>) -> Finding {
+        Finding { todo: (!self.ok).then(|| todo.into()), ..self }
+    }
 }
 
 fn finding(what: &str, ok: bool, detail: impl Into<String>) -> Finding {
-    Finding { what: what.into(), ok, detail: detail.into() }
+    Finding { what: what.into(), ok, detail: detail.into(), todo: None }
 }
+
+/// What a backend never shows, on no machine.
+pub struct Limit {
+    /// The backend.
+    pub backend: &'static str,
+    /// What it is about.
+    pub what: &'static str,
+    /// What is not shown, or not done.
+    pub detail: &'static str,
+}
+
+/// The limits of all backends.
+pub fn limits() -> impl Iterator<Item = Limit> {
+    let backends = [Backend::Kernel, Backend::Perf, Backend::Agent, Backend::Ptrace];
+    backends.into_iter().flat_map(|backend| {
+        backend.lost().iter().map(move |(what, detail)| Limit { backend: backend.name(), what, detail })
+    })
+}
+
+/// What to do next, the most useful last.
+pub fn next(findings: &[Finding]) -> Vec<String> {
+    let mut steps: Vec<String> = Vec::new();
+    for todo in findings.iter().filter_map(|f| f.todo.clone()) {
+        if !steps.contains(&todo) {
+            steps.push(todo);
+        }
+    }
+    if findings.iter().any(|f| f.what == TRACE && f.ok) {
+        steps.push(
+            "trapline trace -- CMD shows what a command does; 'trapline help' has other questions and their answers"
+                .into(),
+        );
+    }
+    steps
+}
+
+/// Whether a command can be traced at all.
+const TRACE: &str = "trace a command";
 
 /// Examines the machine.
 pub fn examine() -> Vec<Finding> {
@@ -85,10 +131,6 @@ pub fn examine() -> Vec<Finding> {
     out.extend(agent_backend());
     let (taken, why) = Backend::Auto.taken(None, false);
     out.push(finding("trapline trace takes", true, format!("{} ({why})", taken.name())));
-    for backend in [Backend::Kernel, Backend::Perf, Backend::Agent, Backend::Ptrace] {
-        let not = |(what, detail): &(&str, &str)| finding(&format!("{}: {what}", backend.name()), false, *detail);
-        out.extend(backend.lost().iter().map(not));
-    }
     out
 }
 
@@ -131,12 +173,16 @@ fn capabilities(held: u64) -> Finding {
     let said = |(name, bit): (&str, u64)| format!("{name} {}", if held & bit != 0 { "yes" } else { "no" });
     let mut detail = all.map(said).join(", ");
     if !may_bpf(held) {
-        detail += " (run as root; or setcap cap_bpf,cap_perfmon+ep on trapline: users who may run it see what ptrace would let them see)";
+        detail += ": they allow the kernel backend";
     } else if process::ruid() != 0 {
         detail += "; not for root: your own tasks as far as ptrace would allow it, no -a; setuid programs and those that you may not \
                    read are let go; no stacks, functions or addresses of the kernel, and few tracepoints";
     }
-    finding("capabilities for bpf(2)", may_bpf(held), detail)
+    let own = std::env::current_exe().map_or("trapline".into(), |path| path.display().to_string());
+    finding("capabilities for bpf(2)", may_bpf(held), detail).or_do(format!(
+        "run as root, or: setcap cap_bpf,cap_perfmon+ep {own}: the kernel backend, at a sixtieth of the cost, and probes; users who may run \
+         it see what ptrace would let them see"
+    ))
 }
 
 /// The kernel's settings (sysctl): they matter to users without the capabilities, and one of them to all but root.
@@ -199,7 +245,8 @@ fn tracefs() -> Finding {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             finding("tracefs", false, format!("only root may read it: {without}"))
         }
-        Err(e) => finding("tracefs", false, format!("{e} (mount -t tracefs tracefs /sys/kernel/tracing): {without}")),
+        Err(e) => finding("tracefs", false, format!("{e}: {without}"))
+            .or_do("mount -t tracefs tracefs /sys/kernel/tracing: tracepoints of single calls"),
     }
 }
 
@@ -222,7 +269,7 @@ fn kernel_backend(found: &Features) -> Finding {
 fn start_command() -> Finding {
     match sys::probe::ptrace_child() {
         Ok(info) => finding(
-            "trace a command",
+            TRACE,
             true,
             if info {
                 "ptrace works: trapline trace -- CMD"
@@ -230,12 +277,8 @@ fn start_command() -> Finding {
                 "ptrace works, but PTRACE_GET_SYSCALL_INFO (Linux 5.3) is missing"
             },
         ),
-        Err(e) => finding(
-            "trace a command",
-            false,
-            format!(
-                "ptrace is refused: {e} (a container or sandbox may forbid it: --cap-add=SYS_PTRACE, or another seccomp profile)"
-            ),
+        Err(e) => finding(TRACE, false, format!("ptrace is refused: {e}")).or_do(
+            "allow ptrace, which a container or sandbox may forbid: --cap-add=SYS_PTRACE, or another seccomp profile",
         ),
     }
 }
@@ -247,11 +290,8 @@ fn attach(can_ptrace: bool) -> Finding {
         (Some(3), _) => finding(what, false, "kernel.yama.ptrace_scope is 3: nobody may attach until the next boot"),
         (_, true) => finding(what, true, "any process"),
         (None | Some(0), false) => finding(what, true, "your own processes (run as root for others)"),
-        (Some(1), false) => finding(
-            what,
-            false,
-            "kernel.yama.ptrace_scope is 1: only children (run as root, or: sysctl kernel.yama.ptrace_scope=0)",
-        ),
+        (Some(1), false) => finding(what, false, "kernel.yama.ptrace_scope is 1: only children")
+            .or_do("run as root, or: sysctl kernel.yama.ptrace_scope=0: to attach to your own processes (-p)"),
         (Some(n), false) => {
             finding(what, false, format!("kernel.yama.ptrace_scope is {n}: only with CAP_SYS_PTRACE (run as root)"))
         }
