@@ -9,6 +9,7 @@ mod check_tables;
 mod ci;
 mod codegen;
 mod compare;
+mod deb;
 mod edges;
 mod lab;
 mod miri;
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask check [PACKAGE…] | ci | test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS] | \
-    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
+    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | deb [--check] [PROGRAM] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -66,6 +67,7 @@ fn chore(args: &[String]) -> Result<()> {
         "bloat" => bloat::run(rest),
         "dist" => release::dist(rest),
         "static" => release::run(rest),
+        "deb" => deb::run(rest),
         "package" => package::run(rest),
         _ => bail!("no such chore '{name}': {USAGE}"),
     }

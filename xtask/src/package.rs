@@ -1,15 +1,16 @@
-//! `cargo xtask package`: packages the crates, and builds trapline from the packaged files alone, offline and statically; the result is
-//! tried out as `cargo xtask static --smoke` does.
+//! `cargo xtask package`: packages the crates, and installs trapline from the packaged files alone, offline and statically; the result is
+//! tried out as `cargo xtask static --smoke` does, and as a Debian package.
 //!
 //! ```text
-//!  cargo package ─► NAME-VERSION.crate each ─► unpacked side by side ─► a package that needs them, from there ─► trapline, static ─► tried
+//!  cargo package ─► NAME-VERSION.crate each ─► unpacked side by side ─► cargo install, of what needs them ─► trapline, static ─┬─► tried
+//!                                                                                                                        └─► .deb ─► tried
 //! ```
 //!
-//! One build answers two questions: is everything in the packages, and does a static trapline work?
+//! One build answers three questions: is everything in the packages, does a static trapline work, and does the Debian package?
 
 use crate::lab::{self, Scratch};
 use crate::test::cargo;
-use crate::{release, root};
+use crate::{deb, release, root};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,18 @@ const LEFT_OUT: [&str; 2] = ["xtask", "testkit"];
 
 pub fn run(args: &[String]) -> Result<()> {
     ensure!(args.is_empty(), "usage: cargo xtask package");
+    check(None)
+}
+
+/// The same, with a file for what cannot be checked.
+pub fn check(skips: Option<&Path>) -> Result<()> {
     let scratch = Scratch::new("package")?;
     let dir = scratch.path();
     let crates = unpacked(dir)?;
     let trapline = build(&crates)?;
     release::try_out(&trapline)?;
-    has_agent(&trapline, dir)
+    has_agent(&trapline, dir)?;
+    deb::try_out(&trapline, skips)
 }
 
 fn done(command: &mut Command, what: &str) -> Result<()> {
@@ -73,11 +80,23 @@ fn build(crates: &[(String, PathBuf)]) -> Result<PathBuf> {
     fs::write(trapline.join("Cargo.toml"), workspace)?;
     fs::copy(root().join("Cargo.lock"), trapline.join("Cargo.lock"))?;
     let target = lab::target().join("packaged");
-    let mut build = Command::new(cargo());
-    build.args(["build", "--quiet", "--offline", "--target", release::target()]).arg("--target-dir").arg(&target);
-    build.envs(release::STATIC).current_dir(trapline);
-    done(&mut build, "cargo build of the packaged files")?;
-    let file = target.join(release::target()).join("debug/trapline");
+    let installed = target.join("installed");
+    let mut install = Command::new(cargo());
+    install.args([
+        "install",
+        "--quiet",
+        "--offline",
+        "--locked",
+        "--debug",
+        "--force",
+        "--no-track",
+        "--target",
+        release::target(),
+    ]);
+    install.args(["--path", "."]).arg("--root").arg(&installed).arg("--target-dir").arg(&target);
+    install.envs(release::STATIC).current_dir(trapline);
+    done(&mut install, "cargo install of the packaged files")?;
+    let file = installed.join("bin/trapline");
     release::check_is_static(&file)?;
     Ok(file)
 }

@@ -55,7 +55,7 @@ pub fn run(args: &[String]) -> Result<()> {
 }
 
 /// Builds it, and puts it where it is easy to find.
-fn build() -> Result<PathBuf> {
+pub fn build() -> Result<PathBuf> {
     build_with(&["--target", target()], &STATIC)?;
     let out = lab::target();
     let (from, to) = (out.join(target()).join("dist/trapline"), out.join("static/trapline"));
