@@ -127,6 +127,20 @@ fn one_at_a_time_does_not() {
 }
 
 #[test]
+fn a_man_page_is_formatted() {
+    if !lab::has("man") {
+        return lab::skip("package:man-db", "no man(1) to show a page");
+    }
+    let mut command = std::process::Command::new("env");
+    command.args(["MANPAGER=cat", "TERM=dumb"]).arg(lab::dir().join("trapline")).args(["man", "trace"]);
+    let Some(shown) = command_on_terminal(&[], &command) else { return };
+    assert!(
+        shown.contains("There is no configuration file.") && !shown.contains(".SH") && shown.contains("STATUS 0"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn the_command_has_the_terminal() {
     each_backend(|user| {
         let script =
