@@ -103,7 +103,10 @@ fn of_command(c: &Command) -> String {
         synopsis(inner, &mut out);
         out += ".PP\n";
         description(inner, &mut out);
-        options(inner, &mut out);
+        options(
+            &inner.clone().mut_args(|a| if a.get_help_heading() == Some("Help") { a.hide(true) } else { a }),
+            &mut out,
+        );
     }
     for topic in topics::all().iter().filter(|t| matches!(t.name, "status" | "places")) {
         out += &format!(".SH \"{}\"\n", escaped(&topic.title.to_uppercase()));
@@ -148,14 +151,15 @@ fn description(c: &Command, out: &mut String) {
     }
 }
 
-/// The options, below their headings.
+/// The options, below their headings where there are many.
 fn options(c: &Command, out: &mut String) {
     let visible = || c.get_arguments().filter(|a| !a.is_hide_set());
-    visible().filter(|a| a.is_positional() && a.get_help().is_some()).for_each(|a| option(a, out));
-    let several = visible().filter_map(Arg::get_help_heading).any(|h| h != "Help");
+    let named = |a: &&Arg| a.is_positional() && a.get_help().is_some();
+    visible().filter(named).for_each(|a| option(a, out));
+    let with_headings = visible().count() > 8;
     for heading in groups::headings() {
         let mut those = visible().filter(|a| a.get_help_heading() == Some(heading)).peekable();
-        if those.peek().is_some() && several {
+        if with_headings && those.peek().is_some() {
             *out += &format!(".SS \"{heading}\"\n");
         }
         those.for_each(|a| option(a, out));
