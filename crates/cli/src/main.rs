@@ -37,11 +37,7 @@ fn main() -> ExitCode {
         Subcommand::Slab(ask) => slab::run(&ask),
         Subcommand::List(pattern, verbose) => list::run(pattern.as_deref().unwrap_or("*"), verbose),
         Subcommand::Doctor => doctor::run(),
-        Subcommand::Help(words) => match args::help(&words) {
-            Ok(Err(argv)) => return args::parse(&argv, started).err().unwrap_or(ExitCode::SUCCESS),
-            Ok(Ok(code)) => Ok(code),
-            Err(e) => Err(e),
-        },
+        Subcommand::Help(words) => args::help(&words),
         Subcommand::Man(page, dir) => args::man(page.as_deref(), dir.as_deref()),
         Subcommand::Completions(shell) => args::completions(&shell),
         Subcommand::Complete(before, after) => args::complete(&before, &after),

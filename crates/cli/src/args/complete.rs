@@ -231,3 +231,43 @@ pub fn words(line: &str) -> Vec<String> {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_split_as_shells_do() {
+        assert_eq!(words("a 'b c' \"d e\"f \\ g"), ["a", "b c", "d ef", " g"]);
+        assert_eq!(words("a  'b"), ["a", "b"]);
+        assert_eq!(words("a "), ["a", ""]);
+        assert_eq!(words(""), [""; 0]);
+    }
+
+    #[test]
+    fn the_place_of_the_cursor_decides() {
+        let first = |before: &str| lines(before, "").lines().next().unwrap_or_default().to_string();
+        for (before, expected) in [
+            ("trapline rec", "record\tRecord the events"),
+            ("trapline trace --summary-o", "--summary-only\tCount calls"),
+            ("trapline trace -e read,openat2", "read,openat2"),
+            ("trapline trace -qeread,openat2", "-qeread,openat2"),
+            ("trapline trace --trace=openat2", "--trace=openat2"),
+            ("trapline trace -k ls", ":command"),
+            ("trapline trace -s 5 -k -- l", ":command"),
+            ("trapline trace -s 5 ls -l ", ":command 4"),
+            ("trapline trace -o ", ":files"),
+            ("trapline report ", ":dirs"),
+            ("trapline session sta", "start\tRecord events again"),
+            ("trapline tracer enable -p 1 thr", "thread_checker"),
+            ("trapline session set name -e +openat2", "+openat2"),
+            ("trapline help kil", "killed\tWhen trapline is killed"),
+            ("trapline man trac", "trace\tShow the system calls"),
+            ("trapline trace -s ", ""),
+            ("trapline nothing ", ""),
+        ] {
+            let found = first(before);
+            assert!(found.starts_with(expected) && found.is_empty() == expected.is_empty(), "{before}: {found}");
+        }
+    }
+}

@@ -2,11 +2,11 @@
 
 use super::topics::{self, Block, Example, Topic};
 use super::{command, groups};
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 use engine::{Error, Result};
 use lang::near::nearest;
-use session::output::to_stdout;
-use std::ffi::OsString;
+use session::output::{print, to_stdout};
 
 /// The width of lines of text.
 const WIDTH: usize = 100;
@@ -91,21 +91,23 @@ fn clauses(text: &str, width: usize) -> String {
     end(&["; ", ". "]).or_else(|| end(&[", ", " ("])).map_or(text, |at| &text[..at]).to_string()
 }
 
-/// `trapline help [TOPIC]`. The words of a command are answered by its `--help`: they are handed back.
-pub fn help(words: &[String]) -> Result<std::result::Result<u8, Vec<OsString>>> {
+/// `trapline help [TOPIC]`: a topic, or the `--help` of a command.
+pub fn help(words: &[String]) -> Result<u8> {
     let all = topics::all();
-    let [name, ..] = words else { return to_stdout(index(&all).as_bytes()).map(Ok) };
-    let whole = command();
-    if whole.find_subcommand(name).is_some() {
-        let argv = ["trapline".to_string()].into_iter().chain(words.iter().cloned()).chain(["--help".into()]);
-        return Ok(Err(argv.map(OsString::from).collect()));
+    let Some(name) = words.first() else { return to_stdout(index(&all).as_bytes()) };
+    let argv = ["trapline"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    match dressed(false).try_get_matches_from(argv) {
+        Err(shown) if shown.kind() == ErrorKind::DisplayHelp => return print(shown.print()),
+        _ => {}
     }
-    match all.iter().find(|t| t.name == name) {
-        Some(topic) => to_stdout(page(topic).as_bytes()).map(Ok),
+    match all.iter().find(|t| t.name == name && words.len() == 1) {
+        Some(topic) => to_stdout(page(topic).as_bytes()),
         None => {
+            let whole = command();
             let known = all.iter().map(|t| t.name).chain(whole.get_subcommands().map(Command::get_name));
             let near = nearest(name, known).join(" or ");
-            Err(Error::usage(format!("help {name}"), "no such topic or command", format!("did you mean {near}?")))
+            let what = format!("help {}", words.join(" "));
+            Err(Error::usage(what, "no such topic or command", format!("did you mean {near}?")))
         }
     }
 }

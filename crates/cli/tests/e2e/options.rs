@@ -199,7 +199,7 @@ fn help_goes_from_questions_to_all_options() {
         }
         assert!(!out.out().contains(lacks), "{args:?}: {}", out.out());
     }
-    for args in [&["help", "sessoins"][..], &["man", "sesion"]] {
+    for args in [&["help", "sessoins"][..], &["help", "session", "nothing"], &["man", "sesion"]] {
         let out = run(args);
         assert!(out.code() == 2 && out.stderr.contains("did you mean session"), "{}", out.stderr);
     }
