@@ -49,7 +49,11 @@ while status is None and time.time() < limit:
     done, raw = os.waitpid(pid, os.WNOHANG)
     if done:
         status = raw
-more()
+# A read takes a part of what is left.
+before = -1
+while before < len(shown):
+    before = len(shown)
+    more()
 if status is None:
     os.kill(pid, signal.SIGKILL)
 sys.stdout.buffer.write(shown.replace(b"\r\n", b"\n"))
