@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -57,9 +57,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 
 /// What lintian complains of, and is meant so.
 const OVERRIDES: &str = "\
-# One package for all releases.
-trapline: statically-linked-binary [usr/bin/trapline]
-# It can be loaded anywhere, as a shared library can.
+# It is linked statically, and can be loaded anywhere, as a shared library can.
 trapline: shared-library-lacks-prerequisites [usr/bin/trapline]
 # rm follows no link, so nothing that another user has put there leads elsewhere.
 trapline: possibly-insecure-handling-of-tmp-files-in-maintainer-script /tmp [postrm:*]
@@ -79,9 +77,8 @@ fn make(trapline: &Path, into: &Path, compression: &str) -> Result<PathBuf> {
     let version = env!("CARGO_PKG_VERSION");
     let scratch = Scratch::new("deb-tree")?;
     let tree = scratch.path().join("tree");
-    dir(&tree)?;
     let program = tree.join("usr/bin/trapline");
-    dir(&tree.join("usr/bin"))?;
+    fs::create_dir_all(tree.join("usr/bin"))?;
     fs::copy(trapline, &program).with_context(|| format!("cannot copy {}", trapline.display()))?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     lab::run(
@@ -94,7 +91,7 @@ fn make(trapline: &Path, into: &Path, compression: &str) -> Result<PathBuf> {
         put(&tree, file, printed(program, &["completions", shell])?.as_bytes())?;
     }
     let pages = tree.join("usr/share/man/man1");
-    dir(&pages)?;
+    fs::create_dir_all(&pages)?;
     lab::run(Command::new(program).arg("man").arg("-o").arg(&pages))?;
     let doc = "usr/share/doc/trapline";
     let changed = last_commit("%cD").or_else(|_| printed("date", &["-R"]))?;
@@ -126,6 +123,8 @@ fn make(trapline: &Path, into: &Path, compression: &str) -> Result<PathBuf> {
     put(&tree, "DEBIAN/md5sums", sums.as_bytes())?;
     put(&tree, "DEBIAN/postrm", AFTER_REMOVAL.as_bytes())?;
     fs::set_permissions(tree.join("DEBIAN/postrm"), fs::Permissions::from_mode(0o755))?;
+    // Whatever the umask.
+    lab::run(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(&tree))?;
     fs::create_dir_all(into)?;
     let package = into.join(format!("trapline_{version}_amd64.deb"));
     let mut build = Command::new("dpkg-deb");
@@ -250,6 +249,7 @@ fn check(package: &Path, skips: Option<&Path>) -> Result<()> {
 const NO_MOUNT: i32 = 77;
 
 const CHECK: &str = r#"
+umask 022
 base=$1 package=$2 scratch=$3
 # dpkg looks for programs of root.
 PATH=$PATH:/usr/sbin:/sbin
@@ -359,19 +359,11 @@ fn printed(program: &str, args: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Makes a directory as packages have them, whatever the umask.
-fn dir(path: &Path) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)?;
-    Ok(())
-}
-
 fn put(tree: &Path, name: &str, contents: &[u8]) -> Result<()> {
     let path = tree.join(name);
     ensure!(!contents.is_empty(), "{name} would be empty");
-    dir(path.parent().context("a file has a directory")?)?;
-    fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
-    Ok(())
+    fs::create_dir_all(path.parent().context("a file has a directory")?)?;
+    fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The files below a directory, without it.
