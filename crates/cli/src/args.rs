@@ -290,7 +290,7 @@ fn diff(c: Command) -> Command {
             value("summary-sort-by", "COLUMN", "Largest change first, of total [default], self, calls, avg, min, max; or by name")
                 .short('S'),
         )
-        .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu")))
+        .args(profile_args().into_iter().filter(|a| !matches!(a.get_id().as_str(), "wakers" | "order" | "off-cpu" | "wall")))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events"))
 }
 
@@ -440,6 +440,7 @@ fn profile_args() -> Vec<Arg> {
             .value_parser(PossibleValuesParser::new(["bytes", "ns", "events"]))
             .requires("by"),
         long_flag("off-cpu", "Time in which threads were blocked, by their stacks (root only)"),
+        long_flag("wall", "Time of the wall clock: running and blocked threads in one profile"),
         long_flag("wakers", "With --off-cpu: also the stacks of the threads that ended it"),
         value("group", "BY", "Group stacks in folded, flame and json by: comm [default], process, thread or none")
             .value_parser(PossibleValuesParser::new(["comm", "process", "thread", "none"])),

@@ -332,6 +332,8 @@ pub struct Profiles {
     pub frequency: Option<String>,
     /// `--off-cpu`
     pub off_cpu: bool,
+    /// `--wall`
+    pub wall: bool,
     /// `--wakers`
     pub wakers: bool,
     /// `--unit UNIT`

@@ -5,6 +5,7 @@ mod gather;
 mod off_cpu;
 mod past;
 mod sink;
+mod sleepers;
 mod weight;
 
 use crate::ask::{Ask, Show};
@@ -41,8 +42,8 @@ const HZ: &str = "997";
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
     combinations::exclusive(ask)?;
-    if ask.profile.wakers && !ask.profile.off_cpu {
-        return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu"));
+    if ask.profile.wakers && !ask.profile.off_cpu && !ask.profile.wall {
+        return Err(Error::usage("--wakers", "threads that are not blocked are not woken", "add --off-cpu or --wall"));
     }
     if ask.target.follow > 1 {
         return Err(Error::usage("-ff", "a profile covers all threads", "--group thread separates them"));
@@ -68,12 +69,17 @@ pub fn run(ask: &Ask) -> Result<Status> {
 /// What draws these drawings of events of these classes.
 pub fn sinks(ask: &Ask, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
     let profile = profile(ask, classes)?;
+    // Who may not trace the scheduler looks at threads that do not run.
+    let asleep = ask.profile.wall && !off_cpu::is_of(classes) && ask.trace.dir.is_none();
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
     let lines = drawings.iter().any(Drawing::has_lines);
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
-        false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
+        false => {
+            let sink = ProfileSink::new(profile, drawings, style, live);
+            vec![Box::new(if asleep { sink.look_at_sleepers() } else { sink })]
+        }
     };
     let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
     Ok(Sinks { all, places, told, lines })
@@ -86,6 +92,10 @@ fn profile(ask: &Ask, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
             return Err(Error::usage("--by", "the profile is of time in which threads were blocked", "leave it out"));
         }
         let wakers = classes.iter().any(|c| c.name == off_cpu::WAKING) && ask.profile.wakers;
+        let has_clock = classes.iter().any(|c| provider::clock_period(c.name).is_some());
+        if has_clock && !ask.profile.off_cpu {
+            return Ok(Profile::new(Gather::of_wall_clock(), Weight::one(), Some(OffCpu::new(wakers))));
+        }
         return Ok(Profile::new(Gather::of_switches(), Weight::one(), Some(OffCpu::new(wakers))));
     }
     if ask.profile.off_cpu {
@@ -94,6 +104,16 @@ fn profile(ask: &Ask, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
             "the trace has no switches of threads",
             "record it with 'trapline profile --off-cpu -o DIR'",
         ));
+    }
+    if ask.profile.wall {
+        return match classes.iter().any(|c| provider::clock_period(c.name).is_some()) {
+            true => Ok(Profile::new(Gather::of_wall_clock(), Weight::one(), None)),
+            false => Err(Error::failed(
+                "--wall",
+                "the trace has no samples",
+                "record it with 'trapline profile --wall -o DIR'",
+            )),
+        };
     }
     let with_stacks: Vec<&Schema> = classes.iter().copied().filter(|c| has_stacks(c)).collect();
     let (weight, unit) = Weight::parse(ask, &with_stacks)?;
@@ -127,10 +147,17 @@ fn requests(ask: &Ask) -> Result<Vec<Request>> {
             )),
         }
     };
-    let off_cpu = ask.profile.off_cpu;
+    let (off_cpu, wall) = (ask.profile.off_cpu, ask.profile.wall);
     let texts: Vec<String> = match &ask.select.expr[..] {
-        [_, ..] if off_cpu => {
-            return Err(Error::usage("--off-cpu", "given together with -e", "leave one of them out"));
+        _ if off_cpu && wall => {
+            return Err(Error::usage("--wall", "given together with --off-cpu", "--wall has the time blocked too"));
+        }
+        [_, ..] if off_cpu || wall => {
+            let option = if wall { "--wall" } else { "--off-cpu" };
+            return Err(Error::usage(option, "given together with -e", "leave one of them out"));
+        }
+        [] if wall && rights::is_root() && !copies_stacks(ask) => {
+            [off_cpu::probes(ask.profile.wakers), vec![clock()?]].concat()
         }
         all @ [_, ..] => all.to_vec(),
         [] if off_cpu && !rights::is_root() => {
@@ -144,7 +171,8 @@ fn requests(ask: &Ask) -> Result<Vec<Request>> {
         [] => vec![clock()?],
     };
     let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
-    let without = |r: &Request| off_cpu && !r.names.iter().all(|n| off_cpu::has_stacks(n));
+    let has = |name: &String| off_cpu::has_stacks(name) || provider::clock_period(name).is_some();
+    let without = |r: &Request| (off_cpu || wall) && !r.names.iter().all(has);
     for request in requests.iter_mut().filter(|r| !without(r)) {
         // As many frames as were asked for.
         let Captures { kstack, ustack, .. } = &mut request.captures;

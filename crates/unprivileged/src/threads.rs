@@ -84,10 +84,38 @@ pub struct Reader {
     no_stop: bool,
     /// Who knows the registers of blocked threads.
     registers: Option<ReadRegisters>,
+    /// Of processes that are looked at again and again: their code, when it was read, and their threads as they were.
+    seen: HashMap<i32, Seen>,
     /// How often a thread was stopped.
     pub stops: u32,
     /// How long threads were stopped, ns, all together.
     pub stopped: u64,
+}
+
+/// The code of a process is read again after so long, ns.
+const CODE_NS: u64 = 1_000_000_000;
+
+/// What is known of a process that is looked at again and again.
+#[derive(Default)]
+struct Seen {
+    code: Code,
+    read: u64,
+    is_64_bit: bool,
+    /// Threads that were asleep, with how often they had been taken off a processor.
+    asleep: HashMap<i32, (u64, Asleep)>,
+}
+
+/// A thread that did not run.
+#[derive(Clone, Debug)]
+pub struct Asleep {
+    /// Its id.
+    pub tid: i32,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its frames, innermost first, with the bits of [`unwind::Frame`].
+    pub frames: std::rc::Rc<[u64]>,
+    /// Why there are no more of them.
+    pub ended: Ended,
 }
 
 /// Reads the registers of blocked threads, by their ids: rip, rsp, rbp, rbx, r12 to r15. Those of a thread that runs may be
@@ -155,6 +183,47 @@ impl Reader {
             threads.push(Thread { idle, ..thread });
         }
         Ok(threads)
+    }
+
+    /// The threads of a process that are blocked, of which nobody is stopped: those that are seen so again and again have their stacks from
+    /// the first time.
+    ///
+    /// # Errors
+    /// Those of [`Reader::read`].
+    pub fn asleep(&mut self, pid: i32) -> io::Result<Vec<Asleep>> {
+        let tids = proc::threads(pid)?;
+        let now = sys::time::monotonic();
+        let mut seen = self.seen.remove(&pid).unwrap_or_default();
+        if seen.read == 0 || now.saturating_sub(seen.read) > CODE_NS {
+            seen.code = Code::of(pid, &mut self.files).unwrap_or_default();
+            (seen.read, seen.is_64_bit) = (now, is_64_bit(pid));
+        }
+        let mut found = Vec::new();
+        for tid in &tids {
+            let switches = proc::switches(pid, *tid);
+            if let (Some((then, known)), Some(switches)) = (seen.asleep.get(tid), switches)
+                && *then == switches
+            {
+                found.push(known.clone());
+                continue;
+            }
+            seen.asleep.remove(tid);
+            let (Found::Whole(thread) | Found::Partly(thread)) = self.look(pid, *tid, &seen.code, seen.is_64_bit, None)
+            else {
+                continue;
+            };
+            if thread.frames.is_empty() || !matches!(thread.state, 'S' | 'D') {
+                continue;
+            }
+            let known = Asleep { tid: *tid, name: thread.name, frames: thread.frames.into(), ended: thread.ended };
+            if let Some(switches) = switches.filter(|s| proc::switches(pid, *tid) == Some(*s)) {
+                seen.asleep.insert(*tid, (switches, known.clone()));
+            }
+            found.push(known);
+        }
+        seen.asleep.retain(|tid, _| tids.contains(tid));
+        self.seen.insert(pid, seen);
+        Ok(found)
     }
 
     /// Looks at a thread without stopping it. `known` are the registers that it had a moment ago.

@@ -135,6 +135,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
         profile: Profiles {
             frequency: text(m, "frequency"),
             off_cpu: flag(m, "off-cpu"),
+            wall: flag(m, "wall"),
             wakers: flag(m, "wakers"),
             unit: text(m, "unit"),
             group: text(m, "group"),

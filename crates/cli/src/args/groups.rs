@@ -8,7 +8,7 @@ const OFTEN: &[(&str, &str)] = &[
          stack-trace summary-only as output duration",
     ),
     ("record", "attach all expr where ustack kstack output max-size flight name pack as duration"),
-    ("profile", "attach all where frequency expr off-cpu wakers focus rows as output duration"),
+    ("profile", "attach all frequency expr off-cpu wall wakers focus rows as output duration"),
     ("graph", "attach function no-function depth min-time lib args syscalls summary-sort-by rows as output duration"),
     ("heap", "attach sample top min-age as output duration"),
     (
@@ -26,7 +26,7 @@ const HEADINGS: &[(&str, &str)] = &[
     (
         "What is selected",
         "expr trace trace-fds signal status trace-path where param successful-only failed-only function \
-         no-function depth min-time lib leave section thread loop budget pid from to frequency off-cpu wakers \
+         no-function depth min-time lib leave section thread loop budget pid from to frequency off-cpu wall wakers \
          sample max",
     ),
     ("What is recorded of each event", "capture args kstack ustack unwind comm no-duration syscalls no-time cost"),

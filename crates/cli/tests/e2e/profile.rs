@@ -270,6 +270,22 @@ fn time_asleep_is_measured_by_stack() {
 }
 
 #[test]
+fn running_and_blocked_time_are_in_one_profile() {
+    let Some(program) = testkit::compile("gcc", "cookbook_shop", "cookbook/shop.c", &["-g", "-O1"]) else { return };
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let args = ["profile", "--wall", "--as", "folded", "--", &program];
+        let out = lab::run(lab::trapline(user, &args).current_dir(&dir));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        // Sixteen naps of 2 ms and four of 30; a look every few milliseconds sees them as it can.
+        let blocked = weight(&folded(&out.out()), &["main", "order", "ask_the_store", "[blocked]"]);
+        let least = if user == User::Me && testkit::is_root() { 150_000_000 } else { 20_000_000 };
+        assert!(blocked >= least, "{blocked}: {}", out.out());
+    });
+}
+
+#[test]
 fn who_woke_a_thread_is_in_its_stack() {
     let Some(program) = shares().filter(|_| has_off_cpu()) else { return };
     let dir = lab::scratch().join("trace").display().to_string();

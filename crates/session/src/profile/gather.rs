@@ -17,7 +17,7 @@ use events::{Arg, Event, Schema, Type};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use views::profile::blocked::WAKER;
+use views::profile::blocked::{BLOCKED, WAKER};
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
 
 /// How old a sample is before its addresses are resolved, ns: mappings come up to 200 ms late.
@@ -51,6 +51,8 @@ struct Key {
     raw: Raw,
     /// Who ended it, and the stacks of that one.
     waker: Option<(LabelsId, Raw)>,
+    /// A mark that the thread did not run stands between the kernel's frames and its own.
+    blocked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -151,6 +153,8 @@ pub struct Gather {
     whole: Table<Key, StackId>,
     /// The frames of the kernel's scheduler, where stacks are shown without those that they begin with.
     scheduler: Option<HashSet<FrameId>>,
+    /// Stacks of threads that did not run are marked, because others are there too.
+    marks_blocked: bool,
     threads: Table<u32, Thread>,
     classes: Table<u16, Places>,
 }
@@ -175,6 +179,7 @@ impl Gather {
             frames: Vec::new(),
             whole: Table::default(),
             scheduler: None,
+            marks_blocked: false,
             threads: Table::default(),
             classes: Table::default(),
         }
@@ -184,6 +189,37 @@ impl Gather {
     pub fn of_switches() -> Gather {
         let stacks = Stacks::of_blocked_time();
         Gather { scheduler: Some(HashSet::new()), stacks, ..Gather::new(Unit::Nanoseconds) }
+    }
+
+    /// Whether it has threads that run and threads that do not.
+    pub fn has_wall_clock(&self) -> bool {
+        self.marks_blocked
+    }
+
+    /// Nothing yet, of threads that run and of threads that leave the CPU.
+    pub fn of_wall_clock() -> Gather {
+        Gather { scheduler: Some(HashSet::new()), marks_blocked: true, ..Gather::new(Unit::Nanoseconds) }
+    }
+
+    /// Adds time in which a thread of a process was blocked, by its frames as [`Stack::frames`] has them.
+    pub fn add_blocked(&mut self, who: Labels<'_>, (frames, ended): (&[u64], u8), weight: u64, time: u64) {
+        let next = self.next_program;
+        let program = *self.programs.entry(who.pid).or_insert(next);
+        self.next_program += u32::from(program == next);
+        let number = match self.by_frames.get(frames) {
+            Some(number) => *number,
+            None => {
+                let frames: Rc<[u64]> = Rc::from(frames);
+                let number = self.known.len() as u32;
+                self.addresses += frames.len();
+                self.known.push(Known { kernel: false, frames: frames.clone(), ended, guessed: 0 });
+                self.by_frames.insert(frames, number);
+                number
+            }
+        };
+        let raw = Raw { pid: who.pid, program, kernel: NONE, user: number };
+        let labels = self.stacks.labels(who);
+        self.add(labels, raw, None, weight, time);
     }
 
     /// Learns when the addresses of a process get another meaning: it is a new one, it executes a program, or it maps a file where another
@@ -307,7 +343,7 @@ impl Gather {
             return self.add_at(*at, weight, time);
         }
         let (labels, raw) = (self.labels(ev, world), self.raw(ev, world));
-        let at = self.place(Key { labels, raw, waker: None }, time);
+        let at = self.place(Key { labels, raw, waker: None, blocked: false }, time);
         self.add_at(at, weight, time);
         if self.same.len() < MOST_WAITING && self.is_told_by_its_bytes(ev) {
             self.same.insert(bytes.into(), at);
@@ -323,7 +359,7 @@ impl Gather {
 
     /// Adds a sample: of whom, when, and how much.
     pub fn add(&mut self, labels: LabelsId, raw: Raw, waker: Option<(LabelsId, Raw)>, weight: u64, time: u64) {
-        let at = self.place(Key { labels, raw, waker }, time);
+        let at = self.place(Key { labels, raw, waker, blocked: self.marks_blocked }, time);
         self.add_at(at, weight, time);
     }
 
@@ -400,23 +436,26 @@ impl Gather {
     fn resolve(&mut self, key: Key, time: u64, world: &World) -> StackId {
         let mut all = Vec::new();
         if let Some((labels, raw)) = key.waker {
-            self.frames_of(raw, time, world, &mut all);
+            self.frames_of(raw, None, time, world, &mut all);
             let who = self.stacks.labels_of(labels).comm.to_owned();
             all.push(self.stacks.frame(&Frame { function: &format!("[{who}]"), ..Frame::default() }));
             // The waker's innermost frame is next to those that it wakes.
             all.reverse();
             all.push(self.stacks.frame(&Frame { function: WAKER, ..Frame::default() }));
         }
-        self.frames_of(key.raw, time, world, &mut all);
+        let mark = Frame { function: BLOCKED, ..Frame::default() };
+        let mark = key.blocked.then(|| self.stacks.frame(&mark));
+        self.frames_of(key.raw, mark, time, world, &mut all);
         let id = self.stacks.stack(&all);
         self.whole.insert(key, id);
         id
     }
 
-    /// Appends the frames of both stacks, the innermost first.
-    fn frames_of(&mut self, raw: Raw, time: u64, world: &World, out: &mut Vec<FrameId>) {
+    /// Appends the frames of both stacks, the innermost first, with the mark between them.
+    fn frames_of(&mut self, raw: Raw, mark: Option<FrameId>, time: u64, world: &World, out: &mut Vec<FrameId>) {
         let before = out.len();
         for (number, kernel) in [(raw.kernel, true), (raw.user, false)] {
+            out.extend(mark.filter(|_| !kernel));
             let Some(known) = self.known.get(number as usize) else { continue };
             let frames = Rc::clone(&known.frames);
             let program = if kernel { KERNEL } else { raw.program };

@@ -2,11 +2,12 @@
 
 use super::gather::{Gather, has_stacks};
 use super::off_cpu::OffCpu;
+use super::sleepers::Sleepers;
 use super::weight::Weight;
 use crate::view::stacks::{Drawing, Style};
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
-use engine::{Error, Result};
+use engine::{Error, Result, provider};
 use events::Event;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -37,6 +38,11 @@ impl Profile {
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) {
+        if self.gather.has_wall_clock()
+            && let Some(period) = provider::clock_period(ev.schema.name)
+        {
+            return self.gather.event(ev, period, world);
+        }
         if let Some(off_cpu) = &mut self.off_cpu {
             return off_cpu.event(ev, world, &mut self.gather);
         }
@@ -59,7 +65,7 @@ impl Profile {
         }
         if let Some(off_cpu) = &self.off_cpu {
             off_cpu.tell(&mut lines, &mut counters);
-            if self.gather.stacks.is_empty() {
+            if self.gather.stacks.is_empty() && !self.gather.has_wall_clock() {
                 lines.push("no thread was blocked and ran again: leave --off-cpu out to see where they run".into());
             }
         }
@@ -77,13 +83,20 @@ pub struct ProfileSink {
     settled: u64,
     /// Something was drawn.
     drawn: bool,
+    /// Who looks at threads that do not run.
+    sleepers: Option<Sleepers>,
 }
 
 impl ProfileSink {
     /// A sink; with `live`, the table on a terminal is drawn every second.
     pub fn new(profile: Rc<RefCell<Profile>>, drawings: Vec<Drawing>, style: Style, live: bool) -> ProfileSink {
         let live = (live && drawings.iter().any(Drawing::is_on_terminal)).then_some(0);
-        ProfileSink { profile, drawings, style, live, settled: 0, drawn: false }
+        ProfileSink { profile, drawings, style, live, settled: 0, drawn: false, sleepers: None }
+    }
+
+    /// It looks at threads that do not run, every now and then.
+    pub fn look_at_sleepers(self) -> ProfileSink {
+        ProfileSink { sleepers: Some(Sleepers::default()), ..self }
     }
 
     fn redraw(&mut self, now: u64) -> Result<()> {
@@ -101,6 +114,9 @@ impl Sink for ProfileSink {
         let mut profile = self.profile.borrow_mut();
         profile.gather.observe(ev);
         profile.off_cpu.iter_mut().for_each(|o| o.observe(ev));
+        if let Some(sleepers) = &mut self.sleepers {
+            sleepers.observe(ev);
+        }
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
@@ -113,6 +129,9 @@ impl Sink for ProfileSink {
     }
 
     fn catch_up(&mut self, now: u64, world: &World) -> std::result::Result<Flow, Error> {
+        if let Some(sleepers) = self.sleepers.as_mut().filter(|_| now != u64::MAX) {
+            sleepers.look(now, &mut self.profile.borrow_mut().gather);
+        }
         let due = now.saturating_sub(self.settled) >= SETTLE;
         if due {
             let mut profile = self.profile.borrow_mut();

@@ -20,6 +20,8 @@ use std::collections::{HashMap, HashSet};
 
 /// The frame between a stack and that of the thread that has ended its wait.
 pub const WAKER: &str = "-- waker --";
+/// The frame between those of the kernel and those of a thread that did not run, where threads that do are shown too.
+pub const BLOCKED: &str = "[blocked]";
 /// The longest names of the last columns, in characters.
 const MOST: usize = 40;
 
