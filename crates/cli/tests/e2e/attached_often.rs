@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 fn tracer(pid: u32, command: &str, more: &[&str]) -> String {
     let pid = pid.to_string();
     let out = lab::run(&mut lab::trapline(User::Me, &[&["tracer", command, "-p", &pid], more].concat()));
-    assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{command} {more:?}");
+    assert_eq!((out.code(), out.complaints().as_str()), (0, ""), "{command} {more:?}");
     out.out()
 }
 

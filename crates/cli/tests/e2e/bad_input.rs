@@ -323,7 +323,7 @@ fn a_full_device_is_told() {
             "--help",
             "trace --help",
             "--version",
-            "session list",
+            "session list --json",
         ] {
             let script = format!("exec '{trapline}' {args} > /dev/full");
             let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));

@@ -13,7 +13,7 @@ fn tracer(pid: u32, command: &str, more: &[&str]) -> Outcome {
 
 #[track_caller]
 fn done(out: &Outcome) -> String {
-    assert_eq!((out.code(), out.stderr.as_str()), (0, ""), "{}", out.out());
+    assert_eq!((out.code(), out.complaints().as_str()), (0, ""), "{}", out.out());
     out.out()
 }
 

@@ -229,6 +229,11 @@ impl Outcome {
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
+    /// What it says on stderr, but that there is nothing to print yet.
+    pub fn complaints(&self) -> String {
+        let lines = self.stderr.lines().filter(|line| !line.contains(": nothing to print: "));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
     pub fn out(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }

@@ -38,7 +38,7 @@ pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
     }
     let status = to_stdout(&out)?;
     let said = reports::lines([&shown.tracer].into_iter()).into_iter().chain(reports::nested(&shown.tracer));
-    said.chain(nothing(pid, &shown)).for_each(|line| complain(&format!("-p {pid}: {line}")));
+    said.chain(nothing(pid, &shown).filter(|_| !json)).for_each(|line| complain(&format!("-p {pid}: {line}")));
     Ok(status)
 }
 
