@@ -61,6 +61,7 @@ pub mod files;
 pub mod finder;
 pub mod frames;
 pub mod headers;
+pub mod jit_dump;
 pub mod kallsyms;
 pub mod ld_cache;
 pub mod module;

@@ -285,6 +285,36 @@ fn functions_of_just_in_time_compilers_are_packed() {
     });
 }
 
+/// Code that was written over keeps the name that it had at the time, as the dump of its compiler has it.
+#[test]
+fn functions_of_a_dump_have_the_names_of_their_time() {
+    each_backend(|user| {
+        let Some(path) = lab::compiled("dumped", "dumped.c", &["-fno-omit-frame-pointer", "-g"]) else { return };
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let names = |text: &str| -> Vec<&'static str> {
+            let jitted = text.lines().filter(|l| l.contains("/jit-") || l.starts_with(" > jit-"));
+            let name = |l: &str| ["(first name+0xb)", "(second name+0xb)"].into_iter().find(|n| l.contains(n));
+            jitted.filter_map(name).collect()
+        };
+        let both = ["(first name+0xb)", "(second name+0xb)"];
+        let out = lab::run(lab::trapline(user, &["trace", "-k", "-e", "getppid", &path]).current_dir(&dir));
+        assert_eq!((out.code(), names(&out.stderr)), (0, both.to_vec()), "{}", out.stderr);
+        let args = ["record", "-q", "-e", "getppid ustack", "-o", "trace", &path];
+        assert_eq!(lab::run(lab::trapline(user, &args).current_dir(&dir)).code(), 0);
+        let report = || lab::run(lab::trapline(user, &["report", "-k", "trace"]).current_dir(&dir)).out();
+        assert_eq!(names(&report()), both, "{}", report());
+        // Packed, it needs the dump no more.
+        assert_eq!(lab::run(lab::trapline(user, &["pack", "trace"]).current_dir(&dir)).code(), 0);
+        for entry in fs::read_dir(&dir).expect("the directory").flatten() {
+            if entry.file_name().to_string_lossy().ends_with(".dump") {
+                fs::remove_file(entry.path()).expect("the dump");
+            }
+        }
+        assert_eq!(names(&report()), both, "{}", report());
+    });
+}
+
 #[test]
 fn a_running_trace_names_them_too() {
     each_backend(|user| {

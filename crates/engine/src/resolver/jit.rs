@@ -1,17 +1,22 @@
-//! Functions that just-in-time compilers have made, as `/tmp/perf-PID.map` of the process lists them.
+//! Functions that just-in-time compilers have made, as a dump that the process has mapped (`jit-PID.dump`) or `/tmp/perf-PID.map` lists
+//! them.
 //!
 //! ```text
-//!  live ─► the map of a process that runs                           to pack ─► the map, also of a process that has ended
-//!  a trace ─► .trapline/symbols/perf-PID.pack: those of its lines that the trace needs ◄──────────────────────┘
+//!  live ─► the dump and the map of a process that runs              to pack ─► both, also of a process that has ended
+//!  a trace ─► .trapline/symbols/{jit,perf}-PID.pack: what the trace needs of them ◄──────────────────────────────┘
 //! ```
+//!
+//! A dump has the time of each function, so that code which was written over keeps its name of the time. It is opened when it is mapped.
 
 use super::Origin;
 use super::packs::{self, Packed};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use symbols::jit_dump::{JitDump, Loaded};
 use symbols::perf_map::{self, Owner, PerfMap};
 
 /// A map that has grown is read again after so long, ns.
@@ -19,7 +24,17 @@ const AGAIN_NS: u64 = 100_000_000;
 /// Processes whose maps are kept, refusals that are reported, and processes whose users are known.
 const MOST: usize = 1024;
 const MOST_REFUSED: usize = 8;
+/// Dumps that are open.
+const MOST_DUMPS: usize = 256;
 const MOST_USERS: usize = 1 << 20;
+
+/// A dump that a process has mapped.
+struct Dump {
+    file: Option<File>,
+    dump: JitDump,
+    name: String,
+    looked: u64,
+}
 
 #[derive(Default)]
 struct Known {
@@ -36,16 +51,25 @@ struct Known {
 
 /// Functions of a process by where they begin: where they end, and their names.
 type Functions = BTreeMap<u64, (u64, String)>;
+/// Functions of a process by where they begin and since when.
+type Timed = BTreeMap<(u64, u64), (u64, String)>;
 
 /// The maps of all processes.
 #[derive(Default)]
 pub struct Jit {
     all: HashMap<u32, Known>,
+    dumps: HashMap<u32, Dump>,
+    /// Processes that run, and when a dump was looked for among what they have mapped.
+    searched: HashMap<u32, u64>,
+    /// Processes of whose dumps a pack was looked for.
+    packs_read: HashSet<u32>,
     refused: Vec<String>,
     /// The user of each process, as the events say.
     users: HashMap<u32, u32>,
     /// What was asked for, where it is to be packed.
     asked: Option<HashMap<u32, Functions>>,
+    /// The same of dumps: where functions begin and since when, where they end, and their names.
+    asked_of_dumps: HashMap<u32, Timed>,
 }
 
 impl Jit {
@@ -54,8 +78,88 @@ impl Jit {
         Jit { asked: Some(HashMap::new()), ..Jit::default() }
     }
 
+    /// A process has mapped a file: perhaps a dump.
+    pub fn mapped(&mut self, origin: &Origin, pid: u32, path: &[u8]) {
+        let is_dump = |name: &[u8]| name.starts_with(b"jit-") && name.ends_with(b".dump");
+        let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        if !is_dump(name) || self.dumps.len() >= MOST_DUMPS || self.dumps.contains_key(&pid) {
+            return;
+        }
+        let name = String::from_utf8_lossy(path).into_owned();
+        let uid = self.users.get(&pid).copied();
+        let (file, users) = match origin {
+            Origin::Live => {
+                let uid = sys::proc::ids(pid as i32).map(|(uid, _)| uid).or(uid);
+                (PathBuf::from(format!("/proc/{pid}/root{name}")), uid.into_iter().collect::<Vec<_>>())
+            }
+            // The file's own path: the process may have ended. Only its user, root and whoever reads are believed.
+            Origin::Trace { same_host: true, .. } => {
+                (PathBuf::from(&name), uid.into_iter().chain([sys::process::euid()]).collect())
+            }
+            Origin::Trace { .. } => return,
+        };
+        if let Some(file) = self.believed(&file, &name, &users) {
+            self.dumps.insert(pid, Dump { file: Some(file), dump: JitDump::default(), name, looked: 0 });
+        }
+    }
+
+    /// Looks for a dump in what a process that runs has mapped: that it was mapped may be reported later than what needs it.
+    fn search(&mut self, pid: u32) {
+        let now = sys::time::monotonic();
+        let last = self.searched.get(&pid).copied();
+        if self.dumps.contains_key(&pid) || last.is_some_and(|last| now.saturating_sub(last) < AGAIN_NS) {
+            return;
+        }
+        if self.searched.len() >= MOST {
+            self.searched.clear();
+        }
+        self.searched.insert(pid, now);
+        for map in sys::maps::of(pid as i32).unwrap_or_default() {
+            self.mapped(&Origin::Live, pid, &map.path);
+        }
+    }
+
+    /// The function of a dump that was at an address at a time.
+    fn of_dump(&mut self, origin: &Origin, pid: u32, address: u64, time: u64) -> Option<(&str, u64, &str)> {
+        if let Origin::Trace { dir, .. } = origin
+            && self.asked.is_none()
+            && !self.dumps.contains_key(&pid)
+            && !self.packs_read.contains(&pid)
+        {
+            self.packs_read.insert(pid);
+            if let Some(text) = packs::read_file(dir, &dump_pack_of(pid)) {
+                let (dump, name) = (JitDump::of(lines_of_dump(&text)), dump_of(pid));
+                self.dumps.insert(pid, Dump { file: None, dump, name, looked: 0 });
+            }
+        }
+        if matches!(origin, Origin::Live) {
+            self.search(pid);
+        }
+        let Dump { file, dump, looked, .. } = self.dumps.get_mut(&pid)?;
+        let now = sys::time::monotonic();
+        if let Some(file) = file.as_mut().filter(|_| dump.find(address, time).is_none())
+            && (*looked == 0 || now.saturating_sub(*looked) >= AGAIN_NS)
+        {
+            *looked = now;
+            if let Err(e) = dump.read(file) {
+                let name = dump_of(pid);
+                self.refused.push(format!("{name}: not used: {e}"));
+            }
+        }
+        let Dump { dump, name, .. } = self.dumps.get(&pid)?;
+        let found = dump.find(address, time)?;
+        if self.asked.is_some() {
+            let asked = self.asked_of_dumps.entry(pid).or_default().entry((found.range.0, found.time));
+            asked.or_insert_with(|| (found.range.1, found.name.clone()));
+        }
+        Some((&found.name, found.range.0, name))
+    }
+
     /// Name, start and map of the function that holds an address at a time.
     pub fn find(&mut self, origin: &Origin, pid: u32, address: u64, time: u64) -> Option<(&str, u64, &str)> {
+        if self.of_dump(origin, pid, address, time).is_some() {
+            return self.of_dump(origin, pid, address, time);
+        }
         let known = self.all.get(&pid).is_some_and(|k| k.map.find(address).is_some());
         if !known {
             self.read(origin, pid);
@@ -71,6 +175,7 @@ impl Jit {
     /// It executes another program.
     pub fn forget(&mut self, pid: u32) {
         self.all.remove(&pid);
+        self.dumps.remove(&pid);
     }
 
     /// Whose process it is.
@@ -125,19 +230,27 @@ impl Jit {
         }
     }
 
-    /// Reads a map that one of these users may have written.
-    fn read_file(&mut self, pid: u32, path: PathBuf, name: String, users: &[u32]) {
-        let Ok(file) = sys::maps::open_itself(&path) else { return };
-        let Ok(meta) = file.metadata() else { return };
+    /// Opens a file that one of these users may have written.
+    fn believed(&mut self, path: &Path, name: &str, users: &[u32]) -> Option<File> {
+        let file = sys::maps::open_itself(path).ok()?;
+        let meta = file.metadata().ok()?;
         let owner = Owner { uid: meta.uid(), regular: meta.is_file(), writable: meta.mode() & 0o022 != 0 };
         let user = users.iter().find(|uid| **uid == owner.uid).or(users.first());
-        let checked = user.map_or(Ok(()), |uid| perf_map::check(owner, *uid));
-        if let Err(why) = checked {
-            if self.refused.len() < MOST_REFUSED {
-                self.refused.push(format!("{name}: not used: {why}"));
+        match user.map_or(Ok(()), |uid| perf_map::check(owner, *uid)) {
+            Ok(()) => Some(file),
+            Err(why) => {
+                if self.refused.len() < MOST_REFUSED {
+                    self.refused.push(format!("{name}: not used: {why}"));
+                }
+                None
             }
-            return;
         }
+    }
+
+    /// Reads a map that one of these users may have written.
+    fn read_file(&mut self, pid: u32, path: PathBuf, name: String, users: &[u32]) {
+        let Some(file) = self.believed(&path, &name, users) else { return };
+        let Ok(meta) = file.metadata() else { return };
         let Some(known) = self.all.get_mut(&pid) else { return };
         if meta.len() == known.size {
             return;
@@ -159,7 +272,16 @@ impl Jit {
             addresses: functions.len(),
             bytes: functions.iter().map(line).collect::<String>().into_bytes(),
         };
-        let mut all: Vec<Packed> = self.asked.iter().flatten().map(pack).collect();
+        let dumped = |((start, time), (end, name)): (&(u64, u64), &(u64, String))| {
+            format!("{start:x} {:x} {time} {name}\n", end - start)
+        };
+        let of_dumps = self.asked_of_dumps.iter().map(|(pid, functions)| Packed {
+            file: dump_pack_of(*pid),
+            module: dump_of(*pid),
+            addresses: functions.len(),
+            bytes: functions.iter().map(dumped).collect::<String>().into_bytes(),
+        });
+        let mut all: Vec<Packed> = self.asked.iter().flatten().map(pack).chain(of_dumps).collect();
         order::by(&mut all, |a, b| a.file.cmp(&b.file));
         all
     }
@@ -170,6 +292,26 @@ impl Jit {
         all.dedup();
         all
     }
+}
+
+/// Start, size, time and name of each line of a pack of a dump.
+fn lines_of_dump(text: &[u8]) -> Vec<Loaded> {
+    let line = |line: &str| {
+        let mut words = line.splitn(4, ' ');
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
+        let size = u64::from_str_radix(words.next()?, 16).ok()?;
+        let time = words.next()?.parse().ok()?;
+        Some(Loaded { range: (start, start.checked_add(size)?), time, name: words.next()?.into() })
+    };
+    String::from_utf8_lossy(text).lines().filter_map(line).collect()
+}
+
+fn dump_of(pid: u32) -> String {
+    format!("jit-{pid}.dump")
+}
+
+fn dump_pack_of(pid: u32) -> String {
+    format!("jit-{pid}.pack")
 }
 
 fn map_of(pid: u32) -> String {

@@ -174,6 +174,7 @@ impl Resolver {
             return;
         }
         if ev.schema.id == P_MAP.id {
+            self.jit.mapped(&self.origin, ev.pid(), ev.bytes_of("path"));
             let module = self.module_of(ev);
             let (addr, len, offset) = (ev.value_of("addr"), ev.value_of("len"), ev.value_of("pgoff"));
             return self.processes.map(ev.pid(), ev.time(), (addr, len, offset), module);
