@@ -5,7 +5,7 @@
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::duration;
 
-/// The longest text, in bytes.
+/// The longest text of a filter, in bytes.
 pub const MAX_TEXT: usize = 16 * 1024;
 
 /// A token.
@@ -19,6 +19,12 @@ pub enum Token {
     Name(String),
     /// `$1`
     Param(usize),
+    /// `$#`; in scripts only.
+    ParamCount,
+    /// `$name`, without the `$`; in scripts only.
+    Var(String),
+    /// `@name`, without the `@`: empty for `@` alone; in scripts only.
+    Map(String),
     /// Punctuation.
     Sym(&'static str),
     /// The end of the text.
@@ -31,6 +37,9 @@ const SYMBOLS: &[&str] = &[
     "|=", "^=", "<", ">", "(", ")", "+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "?", ":", ",", ".", "=", "[",
     "]", "{", "}", ";", "@", "$",
 ];
+
+/// Those that only scripts have, tried first.
+const SCRIPT_SYMBOLS: &[&str] = &["..", "::"];
 
 /// Units after a number in addition to those of [durations](crate::duration): binary multiples, and C's suffixes.
 const UNITS: &[(&str, u64)] = &[
@@ -57,15 +66,11 @@ pub fn lex(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
         let message = format!("a filter of {} bytes; at most {MAX_TEXT} are allowed", text.len());
         return Err(Diagnostic::new(Code::TooLarge, Span { start, end: text.len() }, message));
     }
-    let mut lexer = Lexer { text, at: 0 };
+    let mut lexer = Lexer { text, at: 0, script: false };
     let mut tokens = Vec::new();
     loop {
-        lexer.blanks()?;
-        let start = lexer.at;
-        let token = lexer.token()?;
-        let end = token == Token::End;
-        tokens.push((token, Span { start, end: lexer.at }));
-        if end {
+        tokens.push(lexer.next()?);
+        if matches!(tokens.last(), Some((Token::End, _))) {
             return Ok(tokens);
         }
     }
@@ -77,24 +82,37 @@ pub(crate) fn whole_number(text: &str) -> Option<i64> {
     if digits.len() > MAX_TEXT || !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let mut lexer = Lexer { text: digits, at: 0 };
+    let mut lexer = Lexer { text: digits, at: 0, script: false };
     let Ok(Token::Int(v)) = lexer.number() else { return None };
     (lexer.at == digits.len()).then(|| if digits.len() < text.len() { v.wrapping_neg() } else { v })
 }
 
-struct Lexer<'t> {
-    text: &'t str,
-    at: usize,
+/// Where in a text the next token is.
+pub(crate) struct Lexer<'t> {
+    /// The whole text.
+    pub text: &'t str,
+    /// What of it has been read.
+    pub at: usize,
+    /// Whether scripts' tokens are known.
+    pub script: bool,
 }
 
 impl<'t> Lexer<'t> {
-    fn rest(&self) -> &'t str {
+    /// The next token, and its place.
+    pub fn next(&mut self) -> Result<(Token, Span), Diagnostic> {
+        self.blanks()?;
+        let start = self.at;
+        let token = self.token()?;
+        Ok((token, Span { start, end: self.at }))
+    }
+
+    pub fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }
-    fn peek(&self) -> Option<char> {
+    pub fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
-    fn take_while(&mut self, f: impl Fn(char) -> bool) -> &'t str {
+    pub fn take_while(&mut self, f: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let n = rest.find(|c| !f(c)).unwrap_or(rest.len());
         self.at += n;
@@ -105,7 +123,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Blanks and comments.
-    fn blanks(&mut self) -> Result<(), Diagnostic> {
+    pub fn blanks(&mut self) -> Result<(), Diagnostic> {
         loop {
             self.take_while(char::is_whitespace);
             let start = self.at;
@@ -136,7 +154,8 @@ impl<'t> Lexer<'t> {
                 let n = digits.parse().map_err(|_| self.error(Code::Literal, start, "no such parameter"))?;
                 Ok(Token::Param(n))
             }
-            Some(c) => match SYMBOLS.iter().find(|s| self.rest().starts_with(**s)) {
+            Some('$' | '@' | '\'') if self.script => self.sigil(),
+            Some(c) => match self.symbol() {
                 Some(s) => {
                     self.at += s.len();
                     Ok(Token::Sym(s))
@@ -151,7 +170,61 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn word(&mut self) -> &'t str {
+    /// The symbol that begins here.
+    fn symbol(&self) -> Option<&'static str> {
+        let more = if self.script { SCRIPT_SYMBOLS } else { &[] };
+        more.iter().chain(SYMBOLS).find(|s| self.rest().starts_with(**s)).copied()
+    }
+
+    /// What only scripts have: variables, maps, characters.
+    fn sigil(&mut self) -> Result<Token, Diagnostic> {
+        let start = self.at;
+        let sigil = self.peek();
+        self.at += 1;
+        match sigil {
+            Some('\'') => self.character(start),
+            Some('@') => Ok(Token::Map(self.word().into())),
+            _ if self.rest().starts_with('#') => {
+                self.at += 1;
+                Ok(Token::ParamCount)
+            }
+            _ => match self.word() {
+                "" => Err(self.error(Code::Character, start, "a '$' without a name").hint("$name, $1 or $#")),
+                name => Ok(Token::Var(name.into())),
+            },
+        }
+    }
+
+    /// `'a'`, after its first quote: its byte.
+    fn character(&mut self, start: usize) -> Result<Token, Diagnostic> {
+        let mut bytes = Vec::new();
+        let here = self.at;
+        match self.peek() {
+            Some('\\') => {
+                self.at += 1;
+                match self.peek() {
+                    Some('\'') => {
+                        self.at += 1;
+                        bytes.push(b'\'');
+                    }
+                    _ => self.escape(here, &mut bytes)?,
+                }
+            }
+            Some(c) if c.is_ascii() && !matches!(c, '\'' | '\n') => {
+                self.at += 1;
+                bytes.push(c as u8);
+            }
+            _ => {}
+        }
+        if bytes.is_empty() || !self.rest().starts_with('\'') {
+            let e = self.error(Code::Literal, start, "not one character between the quotes");
+            return Err(e.hint("write strings in double quotes"));
+        }
+        self.at += 1;
+        Ok(Token::Int(bytes[0].into()))
+    }
+
+    pub fn word(&mut self) -> &'t str {
         self.take_while(|c| c.is_ascii_alphanumeric() || c == '_')
     }
 

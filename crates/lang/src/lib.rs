@@ -1,4 +1,4 @@
-//! The filter language: expressions over the values of an event, a subset of bpftrace's and btrace's.
+//! Two languages: filters, expressions over the values of an event, a subset of bpftrace's and btrace's; and [`script`]s.
 //!
 //! ```text
 //! text ──lex──► tokens ──parse──► ast::Expr ──filter::check, with a schema──► filter::Filter (typed, folded, ordered)
@@ -23,6 +23,7 @@ mod names;
 pub mod near;
 pub mod parse;
 pub mod pattern;
+pub mod script;
 
 pub use diag::{Code, Diagnostic, Span};
 pub use filter::{Context, Filter, Missing, Needs, Parsed, Verdict};

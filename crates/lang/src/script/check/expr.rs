@@ -1,0 +1,691 @@
+//! Expressions: names get values, operators the meaning that their operands' types give them.
+
+use super::super::ast::{self, Base, Kind as Written, TypeName, Unary};
+use super::super::cdecl::Member;
+use super::super::diag::{Code, Diagnostic};
+use super::super::ir::{Compare, Expr, Kind, Op, Place};
+use super::super::tokens::Result;
+use super::super::types::{self, Space, Type, join_ints};
+use super::{Checker, UNKNOWN};
+use crate::ast::{Binary, Cast};
+use crate::diag::Span;
+use std::collections::HashMap;
+
+pub(super) fn make(kind: Kind, ty: Type) -> Expr {
+    Expr { kind, ty }
+}
+
+/// A number without a sign, as it is in a script.
+pub(super) fn number(v: u64) -> Expr {
+    make(Kind::Const(v as i64, true), types::literal(v))
+}
+
+fn constant(v: i64) -> Expr {
+    if v >= 0 { number(v as u64) } else { make(Kind::Const(v, false), types::literal(!v as u64)) }
+}
+
+fn truth_value(kind: Kind) -> Expr {
+    make(kind, Type::Bool)
+}
+
+/// A value that a map, or a variable, is not known to have yet.
+fn unknown(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::Type, span, UNKNOWN).hint("assign a value to it, or give it its type with a cast: (uint64)…")
+}
+
+impl Checker<'_> {
+    /// An expression that has a value.
+    pub(super) fn value(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let x = self.expr(e)?;
+        match (&x.ty, &x.kind) {
+            (Type::None, Kind::Nothing | Kind::Block(..)) => {
+                Err(Diagnostic::new(Code::Place, e.span, "this has no value")
+                    .hint("it is a statement: put it on a line of its own"))
+            }
+            (Type::None, _) => Err(unknown(e.span)),
+            _ => Ok(x),
+        }
+    }
+
+    pub(super) fn expr(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let span = e.span;
+        match &e.kind {
+            Written::Int(v) => Ok(number(*v)),
+            Written::Str(s) => Ok(make(Kind::Text(s.clone()), Type::Str(s.len() as u32))),
+            Written::Bool(b) => Ok(truth_value(Kind::Const((*b).into(), false))),
+            Written::Param(n) => Ok(self.parameter(*n, span)),
+            Written::ParamCount => Ok(number(self.params.positional.len() as u64)),
+            Written::Name(n) => self.name(n, span),
+            Written::Var(n) => self.var(n, span),
+            Written::Map(n, keys) => self.map(n, keys, span),
+            Written::Call(n, list) => self.call(n, list, span),
+            Written::Unary(op, x) => self.unary(*op, x, span),
+            Written::Step { target, up, after } => self.step(target, *up, *after),
+            Written::Cast(ty, x) => self.cast(ty, x, span),
+            Written::Binary(op, a, b) => self.binary(*op, a, b, span),
+            Written::All(list) => Ok(truth_value(Kind::All(self.truths(list)?))),
+            Written::Any(list) => Ok(truth_value(Kind::Any(self.truths(list)?))),
+            Written::Choice(c, a, b) => self.choice(c, a.as_deref(), b, span),
+            Written::Field(of, name, _) => self.field(of, name, span),
+            Written::Part(of, n) => self.part(of, *n, span),
+            Written::Index(of, i) => self.index(of, i, span),
+            Written::Tuple(list) => {
+                let list = list.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+                let ty =
+                    if list.is_empty() { Type::None } else { Type::Tuple(list.iter().map(|e| e.ty.clone()).collect()) };
+                Ok(make(if list.is_empty() { Kind::Nothing } else { Kind::Tuple(list) }, ty))
+            }
+            Written::Block(stmts, value) => self.block(|c| {
+                let stmts = c.stmts(stmts);
+                let value = c.expr(value)?;
+                let ty = value.ty.clone();
+                Ok(make(Kind::Block(stmts, Box::new(value)), ty))
+            }),
+            Written::SizeOfType(ty) => {
+                let ty = self.type_of(ty)?;
+                self.size(&ty, span).map(number)
+            }
+            Written::SizeOf(x) => {
+                // It is not evaluated: nothing in it is read of the event.
+                let leaves = self.leaves.len();
+                let ty = self.value(x)?.ty;
+                self.leaves.truncate(leaves);
+                self.size(&ty, span).map(number)
+            }
+            Written::OffsetOf(ty, path) => self.offset(ty, path, span),
+        }
+    }
+
+    fn parameter(&mut self, n: usize, span: Span) -> Expr {
+        if n == 0 {
+            return make(Kind::Text(b"trapline".to_vec()), Type::Str(8));
+        }
+        let Some(text) = self.params.positional.get(n - 1) else {
+            let e = Diagnostic::warning(Code::Parameter, span, format!("'${n}' was not given and is 0"));
+            self.warn(e.hint("parameters follow the script on the command line"));
+            return number(0);
+        };
+        match crate::lex::whole_number(text) {
+            Some(v) => constant(v),
+            None => make(Kind::Text(text.clone().into_bytes()), Type::Str(text.len() as u32)),
+        }
+    }
+
+    fn var(&mut self, name: &str, span: Span) -> Result<Expr> {
+        let shown = name.split('\'').next().unwrap_or_default();
+        let Some(index) = self.lookup(name) else {
+            if self.ended.contains(name) {
+                self.now.hoisted.insert((self.clause, name.to_owned()));
+                return Err(unknown(span));
+            }
+            let known: Vec<String> =
+                self.scopes.iter().flat_map(HashMap::keys).filter(|n| !n.contains('\'')).cloned().collect();
+            let e = Diagnostic::new(Code::Variable, span, format!("nothing is assigned to '${shown}' here"));
+            let e = match self.before.maps.contains_key(name) {
+                _ if shown != name => return Err(e.hint("a macro knows its parameters and its own variables only")),
+                true => e.hint(format!("there is a map @{shown}")),
+                false => e.hint("a variable is known in the block where it is assigned first, and in those within"),
+            };
+            return Err(e.maybe_hint(self.near("$", shown, known.iter().map(String::as_str))));
+        };
+        if self.now.hoisted.contains(&(self.clause, name.to_owned())) && self.scopes.len() == 1 {
+            let w =
+                Diagnostic::warning(Code::Doubtful, span, format!("'${shown}' is assigned in a block that has ended"));
+            self.warn(w.hint(format!("declare it before the block: let ${shown};")));
+        }
+        Ok(make(Kind::Var(index), self.var_slot(index).ty()))
+    }
+
+    /// The parts of a key, whose types are joined to the map's.
+    pub(super) fn key(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Result<Vec<Expr>> {
+        let key = keys.iter().map(|k| self.value(k)).collect::<Result<Vec<_>>>()?;
+        self.use_key(name, &key, span)?;
+        Ok(key)
+    }
+
+    fn map(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Result<Expr> {
+        let key = self.key(name, keys, span)?;
+        let ty = match self.map_slot(name).ty() {
+            Type::Aggregate(a) if a.value() == Type::None => {
+                let e = Diagnostic::new(Code::Type, span, format!("'@{name}' holds {a}, which is no number"));
+                return Err(e.hint(format!("print(@{name}) shows it")));
+            }
+            Type::Aggregate(a) => a.value(),
+            ty => ty,
+        };
+        Ok(make(Kind::Map(self.map_index(name), key), ty))
+    }
+
+    // Numbers and truth.
+
+    /// A value that is used as an integer.
+    pub(super) fn int(&self, x: Expr, span: Span) -> Result<Expr> {
+        if x.ty == Type::None {
+            // What a map holds that is counted on: `@x = @x + 1`. The last walk knows it.
+            return if self.last || !matches!(x.kind, Kind::Map(..)) { Err(unknown(span)) } else { Ok(number(0)) };
+        }
+        match x.ty.as_int() {
+            Some(_) => Ok(x),
+            None => {
+                let e = Diagnostic::new(Code::Type, span, format!("a number is needed here, not {}", x.ty.kind()));
+                Err(if x.ty.is_text() {
+                    e.hint("strings are compared with == and !=, strncmp() and strcontains()")
+                } else {
+                    e
+                })
+            }
+        }
+    }
+
+    pub(super) fn int_of(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let x = self.expr(e)?;
+        self.int(x, e.span)
+    }
+
+    /// The integer type of a checked integer; that of an aggregation's value.
+    fn cast_of(x: &Expr) -> Cast {
+        x.ty.as_int().unwrap_or(Cast { size: 8, signed: true })
+    }
+
+    /// Of two operands: whether they are taken as signed. A literal takes the sign of what it meets.
+    fn signed(&self, a: &Expr, b: &Expr) -> bool {
+        match (self.flexible(a), self.flexible(b)) {
+            (Some(v), None) if Self::cast_of(b).signed => v <= i64::MAX as u64,
+            (None, Some(v)) if Self::cast_of(a).signed => v <= i64::MAX as u64,
+            (Some(_), None) => Self::cast_of(b).signed,
+            (None, Some(_)) => Self::cast_of(a).signed,
+            _ => Self::cast_of(a).signed || Self::cast_of(b).signed,
+        }
+    }
+
+    pub(super) fn truth(&mut self, x: Expr, span: Span) -> Result<Expr> {
+        match &x.ty {
+            Type::Bool => Ok(x),
+            Type::None => Err(unknown(span)),
+            t if t.as_int().is_some() => {
+                let not_zero = Compare { op: crate::filter::ir::Cmp::Ne, signed: true };
+                Ok(truth_value(Kind::Compare(not_zero, Box::new(x), Box::new(number(0)))))
+            }
+            t if t.is_text() => {
+                Err(Diagnostic::new(Code::Type, span, "a string is neither true nor false")
+                    .hint("compare it: … != \"\""))
+            }
+            t => Err(Diagnostic::new(Code::Type, span, format!("a value of type {t} is neither true nor false"))),
+        }
+    }
+
+    pub(super) fn truth_of(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let x = self.expr(e)?;
+        self.truth(x, e.span)
+    }
+
+    fn truths(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+        list.iter().map(|e| self.truth_of(e)).collect()
+    }
+
+    fn unary(&mut self, op: Unary, e: &ast::Expr, span: Span) -> Result<Expr> {
+        Ok(match op {
+            Unary::Not => truth_value(Kind::Not(Box::new(self.truth_of(e)?))),
+            Unary::Minus => match self.int_of(e)? {
+                Expr { kind: Kind::Const(v, true), .. } => constant_minus(v as u64),
+                x => make(Kind::Minus(Box::new(x)), Type::INT),
+            },
+            Unary::Complement => match self.int_of(e)? {
+                Expr { kind: Kind::Const(v, true), .. } => constant(!v),
+                x => {
+                    let signed = Self::cast_of(&x).signed;
+                    make(Kind::Complement(Box::new(x)), Type::int(8, signed))
+                }
+            },
+            Unary::Deref => {
+                let x = self.value(e)?;
+                self.deref(x, span)?
+            }
+            Unary::Address => {
+                let e =
+                    Diagnostic::new(Code::Unsupported, span, "addresses of variables and maps are not in this version");
+                return Err(e.hint("use the value itself; a tuple holds several"));
+            }
+        })
+    }
+
+    fn step(&mut self, target: &ast::Expr, up: bool, after: bool) -> Result<Expr> {
+        let span = target.span;
+        let not = |name: &str, holds: &Type| {
+            let e =
+                Diagnostic::new(Code::Type, span, format!("'{name}' holds {}, which are not counted", holds.kind()));
+            e.hint("numbers are")
+        };
+        match &target.kind {
+            Written::Map(name, keys) => {
+                let key = self.key(name, keys, span)?;
+                let info = self.map_info(name, span);
+                if !info.assigned {
+                    (info.span, info.assigned) = (span, true);
+                }
+                info.tried = true;
+                info.value.step().map_err(|c| not(&format!("@{name}"), &c.holds))?;
+                let ty = self.map_slot(name).ty();
+                Ok(make(Kind::Step { place: Place::Map(self.map_index(name), key), up, after }, ty))
+            }
+            Written::Var(name) => {
+                let Kind::Var(index) = self.var(name, span)?.kind else { return Err(unknown(span)) };
+                let slot = &mut self.now.vars[self.clause][index].slot;
+                if slot.declared.is_none() {
+                    slot.step().map_err(|c| not(&format!("${name}"), &c.holds))?;
+                }
+                let ty = self.var_slot(index).ty();
+                Ok(make(Kind::Step { place: Place::Var(index), up, after }, ty))
+            }
+            _ => Err(Diagnostic::new(Code::Place, span, "only variables and maps are counted")),
+        }
+    }
+
+    fn binary(&mut self, op: Binary, a: &ast::Expr, b: &ast::Expr, span: Span) -> Result<Expr> {
+        let (x, y) = (self.expr(a)?, self.expr(b)?);
+        if op.is_comparison() && self.last && (x.ty == Type::None || y.ty == Type::None) {
+            return Err(unknown(if x.ty == Type::None { a.span } else { b.span }));
+        }
+        if op.is_comparison()
+            && x.ty.as_int().is_none_or(|_| self.is_string_pointer(&x, &y) || self.is_string_pointer(&y, &x))
+        {
+            return self.compare_values(op, x, y, span);
+        }
+        if op.is_comparison() && (y.ty.as_int().is_none()) && y.ty != Type::None {
+            return self.compare_values(op, x, y, span);
+        }
+        let (x, y) = (self.int(x, a.span)?, self.int(y, b.span)?);
+        self.arithmetic(op, x, y, span)
+    }
+
+    /// An operator of two integers, or of a pointer and an integer.
+    pub(super) fn arithmetic(&mut self, op: Binary, x: Expr, y: Expr, span: Span) -> Result<Expr> {
+        let signed = self.signed(&x, &y);
+        if let Some(c) = Compare::of(op, signed) {
+            let both = [Self::cast_of(&x), Self::cast_of(&y)];
+            let solid = self.flexible(&x).is_none() && self.flexible(&y).is_none();
+            let pointers = matches!(x.ty, Type::Pointer(..)) || matches!(y.ty, Type::Pointer(..));
+            let order = !matches!(op, Binary::Eq | Binary::Ne);
+            if solid && order && !pointers && join_ints(both[0], both[1]).is_none() {
+                let w =
+                    Diagnostic::warning(Code::Doubtful, span, format!("{} and {} are compared as signed", x.ty, y.ty));
+                self.warn(w.hint("cast one of them: (uint64)…"));
+            }
+            return Ok(truth_value(Kind::Compare(c, Box::new(x), Box::new(y))));
+        }
+        let pointer = |t: &Type| if let Type::Pointer(of, space) = t { Some(((**of).clone(), *space)) } else { None };
+        match (pointer(&x.ty), pointer(&y.ty)) {
+            (Some(_), Some(_)) => {
+                let e = Diagnostic::new(Code::Type, span, format!("'{}' of two addresses", op.symbol()));
+                return Err(e.hint("addresses are compared only; cast them: (uint64)…"));
+            }
+            (Some((of, space)), None) => return self.pointer_math(op, x, y, of, space, span),
+            (None, Some((of, space))) if op == Binary::Add => return self.pointer_math(op, y, x, of, space, span),
+            _ => {}
+        }
+        let signed = signed || op == Binary::Sub;
+        let Some(op) = Op::of(op, signed) else { return Err(unknown(span)) };
+        if let (Kind::Const(a, f), Kind::Const(b, g)) = (&x.kind, &y.kind)
+            && let Some(v) = op.apply(*a, *b)
+        {
+            return Ok(if *f && *g { constant(v) } else { make(Kind::Const(v, false), Type::int(8, signed)) });
+        }
+        Ok(make(Kind::Binary(op, Box::new(x), Box::new(y), span), Type::int(8, signed)))
+    }
+
+    /// An address and a number of what it is of.
+    fn pointer_math(&mut self, op: Binary, p: Expr, n: Expr, of: Type, space: Space, span: Span) -> Result<Expr> {
+        let ty = p.ty.clone();
+        let size = if of == Type::None { 1 } else { self.size(&of, span)? };
+        let Some(op @ (Op::Add | Op::Sub)) = Op::of(op, true) else {
+            let e = Diagnostic::new(Code::Type, span, format!("'{}' of an address", op.symbol()));
+            return Err(e.hint("cast it: (uint64)…"));
+        };
+        let _ = space;
+        let n = if size == 1 {
+            n
+        } else {
+            make(Kind::Binary(Op::Mul, Box::new(n), Box::new(number(size)), span), Type::INT)
+        };
+        Ok(make(Kind::Binary(op, Box::new(p), Box::new(n), span), ty))
+    }
+
+    /// A `char *` beside a string: what it points to is compared.
+    fn is_string_pointer(&self, x: &Expr, other: &Expr) -> bool {
+        matches!(&x.ty, Type::Pointer(of, _) if **of == Type::int(1, true)) && other.ty.is_text()
+    }
+
+    fn compare_values(&mut self, op: Binary, x: Expr, y: Expr, span: Span) -> Result<Expr> {
+        let (x, y) = match (self.is_string_pointer(&x, &y), self.is_string_pointer(&y, &x)) {
+            (true, _) => (self.text_at(x, None)?, y),
+            (_, true) => (x, self.text_at(y, None)?),
+            _ => (x, y),
+        };
+        let same = x.ty.is_text() && y.ty.is_text()
+            || matches!((&x.ty, &y.ty), (Type::Buffer(_), Type::Buffer(_)) | (Type::Array(..), Type::Array(..)))
+            || matches!((&x.ty, &y.ty), (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len());
+        if !same {
+            let message = format!("{} and {} cannot be compared", x.ty, y.ty);
+            return Err(Diagnostic::new(Code::Type, span, message));
+        }
+        let equal = truth_value(Kind::Equal(Box::new(x), Box::new(y)));
+        match op {
+            Binary::Eq => Ok(equal),
+            Binary::Ne => Ok(truth_value(Kind::Not(Box::new(equal)))),
+            _ => {
+                let e = Diagnostic::new(Code::Type, span, format!("'{}' of strings", op.symbol()));
+                Err(e.hint("strings are compared with == and !="))
+            }
+        }
+    }
+
+    /// `c ? a : b`; without `a` it is `c`.
+    fn choice(&mut self, c: &ast::Expr, a: Option<&ast::Expr>, b: &ast::Expr, span: Span) -> Result<Expr> {
+        let (condition, first) = match a {
+            Some(a) => (Some(self.truth_of(c)?), self.value(a)?),
+            None => (None, self.int_of(c)?),
+        };
+        let second = self.value(b)?;
+        let mut slot = types::Slot::default();
+        let joined =
+            slot.add(&first.ty, self.flexible(&first)).and_then(|()| slot.add(&second.ty, self.flexible(&second)));
+        if joined.is_err() {
+            let e = Diagnostic::new(Code::Type, span, format!("one of {} or {}", first.ty, second.ty));
+            return Err(e.hint("both have one type: use a cast"));
+        }
+        let (first, second, ty) = (Box::new(first), Box::new(second), slot.ty());
+        Ok(match condition {
+            Some(c) => make(Kind::Choice(Box::new(c), first, second), ty),
+            None => make(Kind::Or(first, second), ty),
+        })
+    }
+
+    // Types.
+
+    /// The type that is meant.
+    pub(super) fn type_of(&mut self, t: &TypeName) -> Result<Type> {
+        let mut ty = match &t.base {
+            Base::Named(n) => match self.declarations.named(n).or_else(|| self.world.typedef(n)) {
+                Some(ty) => ty,
+                None if self.structure(n) || t.pointers > 0 => Type::Struct(n.clone()),
+                None => {
+                    let known =
+                        ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "string"];
+                    let known = known.into_iter().chain(self.declarations.typedefs.keys().map(String::as_str));
+                    let e = Diagnostic::new(Code::Type, t.span, format!("unknown type '{n}'"));
+                    return Err(e.hint("a structure is written struct NAME").maybe_hint(self.near("", n, known)));
+                }
+            },
+            Base::Struct(n) => Type::Struct(n.clone()),
+            Base::Enum(n) => Type::Enum(n.clone()),
+            Base::TypeOf(e) => {
+                let leaves = self.leaves.len();
+                let ty = self.value(e)?.ty;
+                self.leaves.truncate(leaves);
+                ty
+            }
+        };
+        for _ in 0..t.pointers {
+            ty = Type::Pointer(Box::new(ty), Space::Kernel);
+        }
+        if let (Type::Str(_), [n]) = (&ty, &t.arrays[..]) {
+            return Ok(Type::Str((*n).clamp(1, 65536) as u32 - 1));
+        }
+        for n in t.arrays.iter().rev() {
+            ty = Type::Array(Box::new(ty), *n);
+        }
+        Ok(ty)
+    }
+
+    /// Whether a structure of this name is known, here or in the world.
+    fn structure(&mut self, name: &str) -> bool {
+        if self.declarations.structs.contains_key(name) {
+            return true;
+        }
+        match self.world.structure(name) {
+            Some(s) => {
+                self.declarations.structs.insert(name.to_owned(), s);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn size(&mut self, ty: &Type, span: Span) -> Result<u64> {
+        if let Type::Struct(name) = ty {
+            self.structure(name);
+        }
+        self.declarations.size(ty).map(|s| s.0).ok_or_else(|| {
+            let e = Diagnostic::new(Code::Type, span, format!("the size of {ty} is not known"));
+            e.hint("declare the structure in the script: struct NAME { … };")
+        })
+    }
+
+    fn member(&mut self, of: &str, name: &str, span: Span) -> Result<Member> {
+        self.structure(of);
+        let Some(s) = self.declarations.structs.get(of) else {
+            let e = Diagnostic::new(
+                Code::Field,
+                span,
+                format!("'struct {of}' is not declared, and not a structure of the kernel"),
+            );
+            return Err(e.hint(format!("declare it in the script: struct {of} {{ … }};")));
+        };
+        s.members.iter().find(|m| m.name == name).cloned().ok_or_else(|| {
+            let e = Diagnostic::new(Code::Field, span, format!("'struct {of}' has no member '{name}'"));
+            e.maybe_hint(self.near("", name, s.members.iter().map(|m| m.name.as_str())))
+        })
+    }
+
+    fn offset(&mut self, ty: &TypeName, path: &[String], span: Span) -> Result<Expr> {
+        let (mut ty, mut offset) = (self.type_of(ty)?, 0u64);
+        for name in path {
+            let Type::Struct(of) = &ty else {
+                return Err(Diagnostic::new(Code::Field, span, format!("{ty} has no members")));
+            };
+            let m = self.member(&of.clone(), name, span)?;
+            (ty, offset) = (m.ty, offset + m.offset);
+        }
+        Ok(number(offset))
+    }
+
+    fn cast(&mut self, to: &TypeName, e: &ast::Expr, span: Span) -> Result<Expr> {
+        let (ty, x) = (self.type_of(to)?, self.value(e)?);
+        let cannot = |x: &Expr| {
+            let e = Diagnostic::new(Code::Type, span, format!("{} cannot be cast to {ty}", x.ty));
+            match x.ty.is_text() {
+                true => e.hint("a string becomes bytes by (int8[])…, and no number"),
+                false => e,
+            }
+        };
+        match &ty {
+            Type::Int(c) => {
+                let x = if x.ty.as_int().is_some() { x } else { return Err(cannot(&x)) };
+                if let Kind::Const(v, _) = x.kind {
+                    return Ok(make(Kind::Const(c.apply(v), false), ty));
+                }
+                Ok(make(Kind::Cast(*c, Box::new(x)), ty))
+            }
+            Type::Bool => self.truth(x, span),
+            Type::Enum(_) if x.ty.as_int().is_some() => Ok(make(x.kind, ty)),
+            Type::Pointer(of, _) => {
+                let space = match (&x.ty, &x.kind) {
+                    (Type::Pointer(_, space), _) => *space,
+                    (_, Kind::Leaf(i)) => self.space_of(*i),
+                    _ => Space::Kernel,
+                };
+                if x.ty.as_int().is_none() {
+                    return Err(cannot(&x));
+                }
+                Ok(make(x.kind, Type::Pointer(of.clone(), space)))
+            }
+            Type::Str(_) if x.ty.is_text() => Ok(make(x.kind, ty)),
+            Type::Array(of, n) => {
+                let item = self.size(of, span)?.max(1);
+                let bytes = match &x.ty {
+                    Type::Str(len) => u64::from(*len) + 1,
+                    t => self.size(&t.clone(), span)?,
+                };
+                let n = if *n == 0 { bytes / item } else { *n };
+                if n * item > bytes.max(8) || matches!(x.ty, Type::Tuple(_) | Type::Stack(..)) {
+                    return Err(cannot(&x));
+                }
+                let total = number(n * item);
+                Ok(make(Kind::Call("bytes", vec![x, total]), Type::Array(of.clone(), n)))
+            }
+            _ => Err(cannot(&x).maybe_hint(match &ty {
+                Type::Struct(n) => Some(format!("cast to an address: (struct {n} *)…")),
+                _ => None,
+            })),
+        }
+    }
+
+    // Memory.
+
+    fn deref(&mut self, x: Expr, span: Span) -> Result<Expr> {
+        let (of, space) = match &x.ty {
+            Type::Pointer(of, _) if **of == Type::None => {
+                let e = Diagnostic::new(Code::Type, span, "what this points to is not known");
+                return Err(e.hint("cast it: *(uint64 *)…"));
+            }
+            Type::Pointer(of, space) => ((**of).clone(), *space),
+            t => {
+                let e = Diagnostic::new(Code::Type, span, format!("{t} is not an address"));
+                return Err(e.hint("cast it: *(uint64 *)…"));
+            }
+        };
+        if !matches!(of, Type::Struct(_)) {
+            self.size(&of, span)?;
+        }
+        Ok(make(Kind::Load(Box::new(x), space), of))
+    }
+
+    /// The string at an address, of a structure's characters, or the string itself.
+    pub(super) fn text_at(&mut self, x: Expr, length: Option<Expr>) -> Result<Expr> {
+        let max = self.config.max_strlen;
+        let most = match &length {
+            Some(Expr { kind: Kind::Const(n, _), .. }) => (*n).clamp(1, i64::from(max) + 1) as u32 - 1,
+            _ => max,
+        };
+        if let (Type::Pointer(..) | Type::Int(_), Kind::Leaf(i)) = (&x.ty, &x.kind)
+            && let Some(text) = self.text_leaf(*i)
+        {
+            let whole = make(Kind::Leaf(text), Type::Str(max));
+            return Ok(match length {
+                None => whole,
+                Some(n) => make(Kind::Call("cut", vec![whole, n]), Type::Str(most)),
+            });
+        }
+        if x.ty.is_text() {
+            return Ok(match length {
+                None => x,
+                Some(n) => make(Kind::Call("cut", vec![x, n]), Type::Str(most)),
+            });
+        }
+        let space = if let Type::Pointer(_, space) = &x.ty { *space } else { Space::Kernel };
+        let length = length.unwrap_or_else(|| number(u64::from(max) + 1));
+        Ok(make(Kind::TextAt(Box::new(x), space, Box::new(length)), Type::Str(most)))
+    }
+
+    fn field(&mut self, of: &ast::Expr, name: &str, span: Span) -> Result<Expr> {
+        if matches!(&of.kind, Written::Name(n) if n == "args") {
+            return self.arg(name, span);
+        }
+        let mut x = self.value(of)?;
+        if matches!(x.ty, Type::Pointer(..)) {
+            x = self.deref(x, of.span)?;
+        }
+        let Type::Struct(s) = &x.ty else {
+            let e = Diagnostic::new(Code::Field, span, format!("a value of type {} has no member '{name}'", x.ty));
+            return Err(match x.ty {
+                Type::Tuple(_) => e.hint("the parts of a tuple are .0, .1, …"),
+                _ => e.hint("cast it to the address of a structure: ((struct NAME *)…)"),
+            });
+        };
+        let m = self.member(&s.clone(), name, span)?;
+        let (offset, ty) = (m.offset, m.ty);
+        let read = match m.bits {
+            None => ty.clone(),
+            // As many bytes as the bits lie in.
+            Some((shift, width)) => {
+                Type::int((u32::from(shift) + u32::from(width)).div_ceil(8).next_power_of_two().min(8) as u8, false)
+            }
+        };
+        let value = at_offset(x, number(offset), read, span);
+        Ok(match m.bits {
+            None => value,
+            Some((shift, width)) => {
+                let signed = ty.as_int().is_some_and(|c| c.signed);
+                make(Kind::Bits(Box::new(value), shift, width, signed), ty)
+            }
+        })
+    }
+
+    fn part(&mut self, of: &ast::Expr, n: usize, span: Span) -> Result<Expr> {
+        let x = self.value(of)?;
+        match &x.ty {
+            Type::Tuple(list) if n < list.len() => {
+                let ty = list[n].clone();
+                Ok(make(Kind::Part(Box::new(x), n), ty))
+            }
+            Type::Tuple(list) => {
+                let e = Diagnostic::new(Code::Field, span, format!("a tuple of {} parts has no part {n}", list.len()));
+                Err(e.hint(format!("they are .0 to .{}", list.len().saturating_sub(1))))
+            }
+            t => {
+                Err(Diagnostic::new(Code::Field, span, format!("a value of type {t} has no part {n}"))
+                    .hint("tuples have"))
+            }
+        }
+    }
+
+    fn index(&mut self, of: &ast::Expr, index: &ast::Expr, span: Span) -> Result<Expr> {
+        let (x, i) = (self.value(of)?, self.int_of(index)?);
+        let (item, length) = match &x.ty {
+            Type::Array(item, n) => ((**item).clone(), Some(*n)),
+            Type::Pointer(item, _) if **item != Type::None => ((**item).clone(), None),
+            t => {
+                let e = Diagnostic::new(Code::Type, span, format!("a value of type {t} has no elements"));
+                return Err(e.hint("arrays and addresses have; a map is written @name[…]"));
+            }
+        };
+        if let (Kind::Const(v, _), Some(n)) = (&i.kind, length)
+            && n > 0
+            && (*v as u64) >= n
+        {
+            return Err(Diagnostic::new(Code::Type, index.span, format!("an array of {n} has no element {v}")));
+        }
+        let size = self.size(&item, span)?;
+        let offset = self.arithmetic(Binary::Mul, i, number(size), span)?;
+        match &x.ty {
+            Type::Pointer(_, space) => {
+                let space = *space;
+                let at = make(Kind::Binary(Op::Add, Box::new(x), Box::new(offset), span), Type::UINT);
+                Ok(make(Kind::Load(Box::new(at), space), item))
+            }
+            _ => Ok(at_offset(x, offset, item, span)),
+        }
+    }
+}
+
+/// `-v`
+fn constant_minus(v: u64) -> Expr {
+    match v {
+        0 => number(0),
+        _ => make(Kind::Const((v as i64).wrapping_neg(), false), types::literal(v - 1)),
+    }
+}
+
+/// A piece of what lies in memory, or of bytes that are there already.
+fn at_offset(x: Expr, offset: Expr, ty: Type, span: Span) -> Expr {
+    match x.kind {
+        Kind::Load(address, space) => {
+            let at = match offset.kind {
+                Kind::Const(0, _) => *address,
+                _ => make(Kind::Binary(Op::Add, address, Box::new(offset), span), Type::UINT),
+            };
+            make(Kind::Load(Box::new(at), space), ty)
+        }
+        _ => make(Kind::Piece(Box::new(x), Box::new(offset)), ty),
+    }
+}

@@ -1,0 +1,200 @@
+//! What a clause reads of an event: values by their names, arguments, constants. And which probes have them.
+
+use super::super::attach::{Arguments, Point};
+use super::super::diag::{Code, Diagnostic};
+use super::super::ir::{Expr, Kind, Leaf, What};
+use super::super::table::{self, Class, Row};
+use super::super::tokens::Result;
+use super::super::types::{self, Space, Type};
+use super::expr::{make, number};
+use super::{Checker, MAX_LEAVES};
+use crate::diag::{Span, quote};
+use crate::names::{self, Found};
+
+impl Checker<'_> {
+    /// The number of a leaf, which is new or is there already.
+    pub(super) fn leaf(&mut self, what: What, ty: Type, span: Span) -> Result<Expr> {
+        let index = match self.leaves.iter().position(|l| l.what == what) {
+            Some(i) => i,
+            None if self.leaves.len() >= MAX_LEAVES => {
+                let message = format!("a clause that reads more than {MAX_LEAVES} values of an event");
+                return Err(Diagnostic::new(Code::TooLarge, span, message).hint("write several clauses"));
+            }
+            None => {
+                self.leaves.push(Leaf { what, ty: ty.clone() });
+                self.leaves.len() - 1
+            }
+        };
+        Ok(make(Kind::Leaf(index), ty))
+    }
+
+    /// The leaf of the string at the address that another leaf is.
+    pub(super) fn text_leaf(&mut self, index: usize) -> Option<usize> {
+        let what = match &self.leaves.get(index)?.what {
+            What::Arg(n) => What::TextOf(n.clone()),
+            What::Number(n) => What::TextOfNumber(*n),
+            _ => return None,
+        };
+        match self.leaf(what, Type::Str(self.config.max_strlen), Span::default()).ok()?.kind {
+            Kind::Leaf(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whose memory an address is of that a leaf gives.
+    pub(super) fn space_of(&self, index: usize) -> Space {
+        let user = |p: &Point| {
+            let name = p.provider.name;
+            matches!(name, "uprobe" | "uretprobe" | "usdt" | "syscall" | "function" | "heap")
+                || name == "tracepoint" && p.parts.first().is_some_and(|c| c == "syscalls")
+        };
+        match self.leaves.get(index).map(|l| &l.what) {
+            Some(What::Value("curtask")) => Space::Kernel,
+            _ if self.points.iter().all(user) && !self.points.is_empty() => Space::User,
+            _ => Space::Kernel,
+        }
+    }
+
+    /// A value, or a constant.
+    pub(super) fn name(&mut self, name: &str, span: Span) -> Result<Expr> {
+        if let Some(n) = name.strip_prefix("arg").and_then(|n| n.parse::<u8>().ok()).filter(|n| *n < 64) {
+            self.has(span, name, |a| matches!(a, Arguments::Numbered | Arguments::Both), "arguments with numbers")?;
+            return self.leaf(What::Number(n), Type::UINT, span);
+        }
+        match table::row(name) {
+            Some(r) => self.row_by_name(r, span),
+            None => self.constant(name, span),
+        }
+    }
+
+    fn row_by_name(&mut self, r: &'static Row, span: Span) -> Result<Expr> {
+        match r.class {
+            Class::Value => self.value_call(r, &[], span),
+            Class::Later | Class::Refused => Err(refused(r, span)),
+            // Those that take nothing may be written without parentheses.
+            _ if r.params().all(|p| p.optional) => self.call(r.name, &[], span),
+            _ => {
+                let e = Diagnostic::new(Code::Call, span, format!("'{}' is a function", r.name));
+                Err(e.hint(format!("write {}", r.signature())))
+            }
+        }
+    }
+
+    /// A value of the table; of one of its kinds.
+    pub(super) fn builtin(&mut self, r: &'static Row, kind: Option<String>, span: Span) -> Result<Expr> {
+        let mut ty = r.ty(self.config.max_strlen);
+        match r.name {
+            "args" => {
+                let e = Diagnostic::new(Code::Unsupported, span, "all arguments together are not in this version");
+                return Err(e.hint("write args.NAME"));
+            }
+            "retval" => {
+                self.has(span, r.name, |a| matches!(a, Arguments::Result | Arguments::Span), "a result")?;
+                let types: Vec<Type> = self.points.iter().map(|p| self.world.retval(p).unwrap_or(Type::INT)).collect();
+                ty = types.first().filter(|t| types.iter().all(|u| u == *t)).cloned().unwrap_or(Type::INT);
+            }
+            "dur" => self.has(span, r.name, |a| a == Arguments::Span, "a start and an end")?,
+            "curtask" => ty = Type::UINT,
+            "cpid" => {
+                return match self.world.child() {
+                    Some(pid) => Ok(number(pid.into())),
+                    None => {
+                        let w = Diagnostic::warning(Code::Parameter, span, "'cpid' is 0: no command was given");
+                        self.warn(w.hint("start one with -c COMMAND"));
+                        Ok(number(0))
+                    }
+                };
+            }
+            "rand" => return Ok(make(Kind::Call("rand", Vec::new()), ty)),
+            "func" => self.has(span, r.name, |a| a != Arguments::None, "a function")?,
+            _ => {}
+        }
+        self.leaf(kind.map_or(What::Value(r.name), |k| What::Kind(r.name, k)), ty, span)
+    }
+
+    /// All probes of the clause have it.
+    fn has(&mut self, span: Span, name: &str, fits: impl Fn(Arguments) -> bool, what: &str) -> Result<()> {
+        let Some(p) = self.points.iter().find(|p| !fits(p.provider.arguments)) else { return Ok(()) };
+        let e = Diagnostic::new(Code::Field, span, format!("'{}' has no '{name}'", p.name()));
+        let e = e.second(p.span, "it is one of the clause's probes");
+        Err(e.hint(format!("the value is there at probes that have {what}")))
+    }
+
+    /// `args.NAME`
+    pub(super) fn arg(&mut self, name: &str, span: Span) -> Result<Expr> {
+        let named = |a| matches!(a, Arguments::Named | Arguments::Both | Arguments::Span);
+        self.has(span, &format!("args.{name}"), named, "named arguments")?;
+        let mut ty: Option<Type> = None;
+        for p in self.points {
+            let Some(args) = self.world.args(p) else {
+                let e = Diagnostic::new(Code::Field, span, format!("the arguments of '{}' are not known", p.name()));
+                return Err(e.hint("`trapline list -v PROBE` shows those of probes that exist"));
+            };
+            let Some((_, found)) = args.iter().find(|a| a.0 == name) else {
+                let e = Diagnostic::new(Code::Field, span, format!("'{}' has no argument '{name}'", p.name()));
+                let e = e.second(p.span, "it is one of the clause's probes");
+                let all: Vec<&str> = args.iter().map(|a| a.0.as_str()).collect();
+                let list = (!all.is_empty()).then(|| format!("it has {}", all.join(", ")));
+                return Err(e.maybe_hint(list).maybe_hint(self.near("args.", name, all.into_iter())));
+            };
+            let same = match (&ty, found) {
+                (None, t) => Some(t.clone()),
+                (Some(a), b) if a == b => Some(a.clone()),
+                (Some(Type::Int(a)), Type::Int(b)) => types::join_ints(*a, *b).map(Type::Int),
+                _ => None,
+            };
+            let Some(same) = same else {
+                let first = ty.unwrap_or_default();
+                let e = Diagnostic::new(
+                    Code::Type,
+                    span,
+                    format!("'args.{name}' is {first} at some of the probes, {found} at others"),
+                );
+                return Err(e.second(p.span, "at this one").hint("write a clause for each"));
+            };
+            ty = Some(same);
+        }
+        self.leaf(What::Arg(name.to_owned()), ty.unwrap_or(Type::INT), span)
+    }
+
+    /// A name that is a constant.
+    fn constant(&mut self, name: &str, span: Span) -> Result<Expr> {
+        if let Some((v, of)) = self.declarations.constant(name) {
+            return Ok(make(Kind::Const(v, false), Type::Enum(of.to_owned())));
+        }
+        let found = match self.world.constant(name) {
+            Some(v) => Found::Value(v),
+            None => names::constant(name, None),
+        };
+        match found {
+            Found::Value(v) if v >= 0 => Ok(number(v as u64)),
+            Found::Value(v) => Ok(make(Kind::Const(v, false), types::literal(!v as u64))),
+            Found::Ambiguous(values) => {
+                let list: Vec<String> = values.iter().map(|(table, v)| format!("{v} ({table})")).collect();
+                let e = Diagnostic::new(Code::Name, span, format!("{} has several values", quote(name)));
+                Err(e.hint(format!("write the number: {}", list.join(", "))))
+            }
+            Found::None => Err(self.unknown_name(name, span)),
+        }
+    }
+
+    pub(super) fn unknown_name(&self, name: &str, span: Span) -> Diagnostic {
+        let rows = table::ROWS.iter().filter(|r| !matches!(r.class, Class::Later | Class::Refused)).map(|r| r.name);
+        let macros = self.script.macros.iter().map(|m| m.name.as_str());
+        let near = self.near("", name, rows.chain(macros).chain(names::all(None).map(|n| -> &str { n })));
+        let e = Diagnostic::new(Code::Name, span, format!("{} is neither a value nor a constant", quote(name)));
+        let included = (!self.script.includes.is_empty()
+            && name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit()))
+        .then(|| format!("headers are not read: write #define {name} VALUE"));
+        e.hint(format!("a variable is written ${name}, a map @{name}")).maybe_hint(included).maybe_hint(near)
+    }
+}
+
+pub(super) fn refused(r: &Row, span: Span) -> Diagnostic {
+    match r.class {
+        Class::Refused => {
+            Diagnostic::new(Code::Refused, span, format!("'{}' would change the traced system", r.name)).hint(r.help)
+        }
+        _ => Diagnostic::new(Code::Unsupported, span, format!("'{}' is not in this version", r.name)).hint(r.help),
+    }
+}

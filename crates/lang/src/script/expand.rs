@@ -1,0 +1,315 @@
+//! Macros: every use is replaced with a block that has the macro's statements, and its value.
+//!
+//! They are hygienic: a macro's own variables are not those of its user, and it sees maps that it is given only. Several macros of
+//! one name differ in how many parameters they take, and of which kind.
+//!
+//! Invariant: what comes out is at most [`ast::MAX_HEIGHT`] high and has at most [`MAX_NODES`] nodes of macros.
+
+use super::ast::{self, *};
+use super::diag::{Code, Diagnostic};
+use super::expr::node;
+use super::parse::{by_name, height};
+use super::tokens::Result;
+use crate::diag::Span;
+use std::collections::BTreeMap;
+
+/// So much may come out of macros.
+pub const MAX_NODES: usize = 1 << 17;
+/// How deep a tree, and the macros in it, are walked.
+const MAX_DEPTH: usize = 2 * ast::MAX_HEIGHT;
+
+/// Replaces all macros in the script's clauses.
+pub(super) fn expand(script: &mut Script) -> Result<()> {
+    if script.macros.is_empty() {
+        return Ok(());
+    }
+    let macros = std::mem::take(&mut script.macros);
+    let mut x = Expander { macros: by_name(&macros), within: Vec::new(), depth: 0, nodes: 0, unique: 0 };
+    let outside = Scope::default();
+    let result = script.clauses.iter_mut().try_for_each(|c| {
+        c.predicate.iter_mut().try_for_each(|e| x.expr(e, &outside))?;
+        x.stmts(&mut c.body, &outside)
+    });
+    script.macros = macros;
+    result
+}
+
+/// What the names in a macro's body stand for.
+#[derive(Default)]
+struct Scope {
+    /// Of a macro; what a variable that is no parameter has behind its name.
+    unique: Option<usize>,
+    vars: BTreeMap<String, String>,
+    maps: BTreeMap<String, String>,
+    exprs: BTreeMap<String, Expr>,
+}
+
+impl Scope {
+    fn var(&self, name: &mut String) {
+        if let Some(n) = self.unique {
+            *name = self.vars.get(name).cloned().unwrap_or_else(|| format!("{name}'{n}"));
+        }
+    }
+
+    fn map(&self, name: &mut String, span: Span) -> Result<()> {
+        match (self.unique, self.maps.get(name)) {
+            (None, _) => {}
+            (_, Some(given)) => name.clone_from(given),
+            _ => {
+                let e = Diagnostic::new(Code::Macro, span, format!("'@{name}' is not one of the macro's parameters"));
+                return Err(e.hint(format!("add @{name} to its parameters, and pass the map where it is used")));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Expander<'m> {
+    macros: BTreeMap<&'m str, Vec<&'m Macro>>,
+    /// The macros that are being replaced.
+    within: Vec<&'m str>,
+    depth: usize,
+    nodes: usize,
+    unique: usize,
+}
+
+impl Expander<'_> {
+    fn stmts(&mut self, list: &mut [Stmt], s: &Scope) -> Result<()> {
+        list.iter_mut().try_for_each(|stmt| self.stmt(stmt, s))
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt, s: &Scope) -> Result<()> {
+        let span = stmt.span;
+        let below = match &mut stmt.kind {
+            StmtKind::Expr(e) => {
+                self.expr(e, s)?;
+                e.height
+            }
+            StmtKind::Assign(a, _, b) => {
+                self.expr(a, s)?;
+                self.expr(b, s)?;
+                a.height.max(b.height)
+            }
+            StmtKind::Let(name, ty, value) => {
+                s.var(name);
+                ty.iter_mut().try_for_each(|t| self.type_name(t, s))?;
+                value.iter_mut().try_for_each(|e| self.expr(e, s))?;
+                value.as_ref().map_or(0, |v| v.height).max(ty.as_ref().map_or(0, |t| t.height))
+            }
+            StmtKind::If(arms, otherwise) => {
+                let mut most = 0;
+                for (c, body) in arms {
+                    self.expr(c, s)?;
+                    self.stmts(body, s)?;
+                    most = most.max(c.height).max(height(body));
+                }
+                self.stmts(otherwise, s)?;
+                most.max(height(otherwise))
+            }
+            StmtKind::While(e, body) | StmtKind::Unroll(e, body) => {
+                self.expr(e, s)?;
+                self.stmts(body, s)?;
+                e.height.max(height(body))
+            }
+            StmtKind::ForRange(var, a, b, body) => {
+                self.expr(a, s)?;
+                self.expr(b, s)?;
+                s.var(var);
+                self.stmts(body, s)?;
+                a.height.max(b.height).max(height(body))
+            }
+            StmtKind::ForMap(var, map, at, body) => {
+                s.map(map, *at)?;
+                s.var(var);
+                self.stmts(body, s)?;
+                height(body)
+            }
+            StmtKind::Block(body) => {
+                self.stmts(body, s)?;
+                height(body)
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return => 0,
+        };
+        if below >= ast::MAX_HEIGHT {
+            return Err(too_deep(span));
+        }
+        stmt.height = below + 1;
+        Ok(())
+    }
+
+    fn type_name(&mut self, t: &mut TypeName, s: &Scope) -> Result<()> {
+        if let Base::TypeOf(e) = &mut t.base {
+            self.expr(e, s)?;
+            t.height = e.height;
+        }
+        Ok(())
+    }
+
+    fn expr(&mut self, e: &mut Expr, s: &Scope) -> Result<()> {
+        if self.depth >= MAX_DEPTH {
+            return Err(too_deep(e.span));
+        }
+        self.depth += 1;
+        self.nodes += usize::from(s.unique.is_some());
+        if self.nodes > MAX_NODES {
+            return Err(Diagnostic::new(
+                Code::TooLarge,
+                e.span,
+                format!("macros give more than {MAX_NODES} expressions"),
+            ));
+        }
+        self.inner(e, s)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn inner(&mut self, e: &mut Expr, s: &Scope) -> Result<()> {
+        let span = e.span;
+        let below = match &mut e.kind {
+            Kind::Int(_) | Kind::Str(_) | Kind::Bool(_) | Kind::Param(_) | Kind::ParamCount => 0,
+            Kind::Name(n) => {
+                if let Some(given) = s.exprs.get(n) {
+                    *e = Expr { grouped: true, ..given.clone() };
+                    return Ok(());
+                }
+                if self.macros.get(n.as_str()).is_some_and(|all| all.iter().any(|m| m.params.is_empty())) {
+                    let name = n.clone();
+                    *e = self.call(&name, Vec::new(), span)?;
+                    return Ok(());
+                }
+                0
+            }
+            Kind::Var(n) => {
+                s.var(n);
+                0
+            }
+            Kind::Map(n, keys) => {
+                s.map(n, span)?;
+                self.exprs(keys, s)?
+            }
+            Kind::Call(name, list) => {
+                let below = self.exprs(list, s)?;
+                if self.macros.contains_key(name.as_str()) {
+                    let (name, list) = (name.clone(), std::mem::take(list));
+                    *e = self.call(&name, list, span)?;
+                    return Ok(());
+                }
+                below
+            }
+            Kind::All(list) | Kind::Any(list) | Kind::Tuple(list) => self.exprs(list, s)?,
+            Kind::Unary(_, a)
+            | Kind::Step { target: a, .. }
+            | Kind::Field(a, ..)
+            | Kind::Part(a, _)
+            | Kind::SizeOf(a) => {
+                self.expr(a, s)?;
+                a.height
+            }
+            Kind::Cast(ty, a) => {
+                self.type_name(ty, s)?;
+                self.expr(a, s)?;
+                a.height.max(ty.height)
+            }
+            Kind::SizeOfType(ty) | Kind::OffsetOf(ty, _) => {
+                self.type_name(ty, s)?;
+                ty.height
+            }
+            Kind::Binary(_, a, b) | Kind::Index(a, b) => {
+                self.expr(a, s)?;
+                self.expr(b, s)?;
+                a.height.max(b.height)
+            }
+            Kind::Choice(c, a, b) => {
+                self.expr(c, s)?;
+                a.iter_mut().try_for_each(|a| self.expr(a, s))?;
+                self.expr(b, s)?;
+                c.height.max(b.height).max(a.as_ref().map_or(0, |a| a.height))
+            }
+            Kind::Block(stmts, value) => {
+                self.stmts(stmts, s)?;
+                self.expr(value, s)?;
+                height(stmts).max(value.height)
+            }
+        };
+        if below >= ast::MAX_HEIGHT {
+            return Err(too_deep(span));
+        }
+        e.height = below + 1;
+        Ok(())
+    }
+
+    /// The height of the highest.
+    fn exprs(&mut self, list: &mut [Expr], s: &Scope) -> Result<usize> {
+        list.iter_mut().try_for_each(|e| self.expr(e, s))?;
+        Ok(list.iter().map(|e| e.height).max().unwrap_or(0))
+    }
+
+    /// The block that a use becomes; the arguments are expanded already.
+    fn call(&mut self, name: &str, list: Vec<Expr>, span: Span) -> Result<Expr> {
+        let m = self.overload(name, &list, span)?;
+        if self.within.contains(&m.name.as_str()) {
+            let e = Diagnostic::new(Code::Macro, span, format!("the macro '{name}' uses itself"));
+            return Err(e
+                .second(m.span, "it is defined here")
+                .hint("a loop does what recursion does: for $i : 0..10 { … }"));
+        }
+        self.unique += 1;
+        let mut scope = Scope { unique: Some(self.unique), ..Scope::default() };
+        for (param, arg) in m.params.iter().zip(list) {
+            match (param, arg) {
+                (MacroParam::Var(p), Expr { kind: Kind::Var(n), .. }) => drop(scope.vars.insert(p.clone(), n)),
+                (MacroParam::Map(p), Expr { kind: Kind::Map(n, _), .. }) => drop(scope.maps.insert(p.clone(), n)),
+                (MacroParam::Var(p) | MacroParam::Map(p) | MacroParam::Expr(p), arg) => {
+                    drop(scope.exprs.insert(p.clone(), arg))
+                }
+            }
+        }
+        self.within.push(&m.name);
+        let mut body = m.body.clone();
+        self.stmts(&mut body.stmts, &scope)?;
+        let nothing = || node(Kind::Tuple(Vec::new()), span, 0).map(Box::new);
+        let mut value = body.value.map_or_else(nothing, Ok)?;
+        self.expr(&mut value, &scope)?;
+        self.within.pop();
+        let below = height(&body.stmts).max(value.height);
+        node(Kind::Block(body.stmts, value), span, below)
+    }
+}
+
+impl<'m> Expander<'m> {
+    /// The macro of this name that takes these arguments.
+    fn overload(&self, name: &str, list: &[Expr], span: Span) -> Result<&'m Macro> {
+        let all = self.macros.get(name).map(Vec::as_slice).unwrap_or_default();
+        let takes = |m: &&&Macro| {
+            m.params.len() == list.len()
+                && m.params.iter().zip(list).all(|(p, a)| match p {
+                    MacroParam::Var(_) => matches!(a.kind, Kind::Var(_)),
+                    MacroParam::Map(_) => matches!(&a.kind, Kind::Map(_, keys) if keys.is_empty()),
+                    MacroParam::Expr(_) => true,
+                })
+        };
+        let Some(m) = all.iter().find(takes) else {
+            let e = Diagnostic::new(Code::Macro, span, format!("no macro '{name}' takes these arguments"));
+            let forms: Vec<String> = all.iter().map(|m| signature(m)).collect();
+            let e = e.hint(format!("there is {}: $x takes a variable, @x a map", forms.join(", ")));
+            return Err(match all.first() {
+                Some(m) => e.second(m.span, "it is defined here"),
+                None => e,
+            });
+        };
+        Ok(m)
+    }
+}
+
+fn signature(m: &Macro) -> String {
+    let param = |p: &MacroParam| match p {
+        MacroParam::Var(n) => format!("${n}"),
+        MacroParam::Map(n) => format!("@{n}"),
+        MacroParam::Expr(n) => n.clone(),
+    };
+    format!("{}({})", m.name, m.params.iter().map(param).collect::<Vec<_>>().join(", "))
+}
+
+fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::TooLarge, span, format!("nested more than {} levels deep", ast::MAX_HEIGHT))
+}

@@ -1,0 +1,262 @@
+//! A checked script: typed, without names, ready to be run or to be made into code.
+//!
+//! Every expression has 64 bits (integers of a type, in the type's sign), or is a string, bytes, or a tuple. What operators mean is
+//! in [`super::ops`].
+//!
+//! Invariant: an integer's value lies within its type; whoever stores one that may not casts it before.
+
+use super::attach::Point;
+use super::cdecl::Declarations;
+use super::config::Config;
+use super::diag::Diagnostic;
+use super::format::Format;
+pub use super::ops::{Compare, Op};
+use super::types::{Aggregate, Space, Type};
+use crate::ast::Cast;
+use crate::diag::Span;
+
+/// A script that can run.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its clauses, in their order.
+    pub clauses: Vec<Clause>,
+    /// Its maps, in the order of their names.
+    pub maps: Vec<Map>,
+    /// Where it writes with a format.
+    pub sites: Vec<Site>,
+    /// Its settings.
+    pub config: Config,
+    /// The types that it declares.
+    pub declarations: Declarations,
+    /// What is doubtful in it.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A clause.
+#[derive(Clone, Debug, Default)]
+pub struct Clause {
+    /// Its probes.
+    pub points: Vec<Point>,
+    /// Only where this is true.
+    pub predicate: Option<Expr>,
+    /// What happens.
+    pub body: Vec<Stmt>,
+    /// The types of its variables.
+    pub vars: Vec<Type>,
+    /// What it reads of an event: first what its predicate does.
+    pub leaves: Vec<Leaf>,
+    /// So many of them the predicate reads.
+    pub predicate_leaves: usize,
+    /// From its first probe to its end.
+    pub span: Span,
+}
+
+/// A map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map {
+    /// Its name, without `@`.
+    pub name: String,
+    /// The parts of its key; none: it is one value.
+    pub key: Vec<Type>,
+    /// What it holds.
+    pub value: Type,
+    /// Its kind, if it is declared.
+    pub kind: Option<String>,
+    /// How many keys it holds.
+    pub entries: u64,
+}
+
+/// A place of a script that writes with a format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Where.
+    pub span: Span,
+    /// How.
+    pub format: Format,
+    /// The types of its arguments.
+    pub args: Vec<Type>,
+    /// Which arguments are texts of the script itself.
+    pub own: Vec<bool>,
+}
+
+/// What a clause reads of an event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// What.
+    pub what: What,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// What is read of an event, or of its thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// `pid`, `comm`, … by the names of [`super::table`].
+    Value(&'static str),
+    /// `nsecs(boot)`, `pid(init)`: a value, and which of its kinds.
+    Kind(&'static str, String),
+    /// `args.NAME`
+    Arg(String),
+    /// `argN`
+    Number(u8),
+    /// The string at `args.NAME`.
+    TextOf(String),
+    /// The string at `argN`.
+    TextOfNumber(u8),
+    /// `reg("ax")`
+    Register(String),
+    /// The address of a symbol.
+    Address(Space, String),
+}
+
+/// An expression and its type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// The kinds of expressions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Nothing: of calls that give none.
+    Nothing,
+    /// A number. `true`: a literal, which takes the sign of what it meets.
+    Const(i64, bool),
+    /// A string of the script.
+    Text(Vec<u8>),
+    /// By its index in the clause's leaves.
+    Leaf(usize),
+    /// By its index in the clause's variables.
+    Var(usize),
+    /// What a map holds at a key; zero, or empty, where it holds nothing. An aggregation's number.
+    Map(usize, Vec<Expr>),
+    /// Whether a map has a key.
+    HasKey(usize, Vec<Expr>),
+    /// How many keys a map has.
+    Length(usize),
+    /// Takes a key out of a map; whether it was there.
+    Delete(usize, Vec<Expr>),
+    /// If the map has the key: its value is put into the variable.
+    Find(usize, Vec<Expr>, usize),
+    /// Cut and extended.
+    Cast(Cast, Box<Expr>),
+    /// `-x`
+    Minus(Box<Expr>),
+    /// `~x`
+    Complement(Box<Expr>),
+    /// Arithmetic.
+    Binary(Op, Box<Expr>, Box<Expr>, Span),
+    /// A comparison of integers.
+    Compare(Compare, Box<Expr>, Box<Expr>),
+    /// Whether two strings, or as many bytes, are equal.
+    Equal(Box<Expr>, Box<Expr>),
+    /// The opposite.
+    Not(Box<Expr>),
+    /// All hold.
+    All(Vec<Expr>),
+    /// One holds.
+    Any(Vec<Expr>),
+    /// One or the other.
+    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// The first, where it is not zero.
+    Or(Box<Expr>, Box<Expr>),
+    /// Several values.
+    Tuple(Vec<Expr>),
+    /// A part of a tuple.
+    Part(Box<Expr>, usize),
+    /// What is at an address: as many bytes as the type has.
+    Load(Box<Expr>, Space),
+    /// A piece of bytes, from an offset on: as many as the type has.
+    Piece(Box<Expr>, Box<Expr>),
+    /// The string at an address, of at most so many bytes. `true`: it is cut where it is longer than any may be.
+    TextAt(Box<Expr>, Space, Box<Expr>),
+    /// A bitfield: of an integer, from a bit on, so many, signed.
+    Bits(Box<Expr>, u8, u8, bool),
+    /// Counts up or down.
+    Step {
+        /// What.
+        place: Place,
+        /// `++`
+        up: bool,
+        /// The value is that before.
+        after: bool,
+    },
+    /// A function.
+    Call(&'static str, Vec<Expr>),
+    /// What happens, and then a value.
+    Block(Vec<Stmt>, Box<Expr>),
+}
+
+/// What is assigned to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// A variable.
+    Var(usize),
+    /// A map at a key.
+    Map(usize, Vec<Expr>),
+}
+
+/// The kinds of statements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// An expression, for what it does.
+    Eval(Expr),
+    /// `place = value`
+    Set(Place, Expr),
+    /// `place op= value`
+    Change(Place, Op, Expr, Span),
+    /// A value is added to a map's aggregation. `count()` has none.
+    Collect(usize, Vec<Expr>, Aggregate, Option<Expr>),
+    /// The first arm that holds, or the rest.
+    If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
+    /// As long as it holds.
+    While(Expr, Vec<Stmt>, Span),
+    /// So many times.
+    Repeat(u32, Vec<Stmt>),
+    /// A variable from one number to before another.
+    Range(usize, Expr, Expr, Vec<Stmt>, Span),
+    /// A variable is each pair of a map.
+    Each(usize, usize, Vec<Stmt>),
+    /// Out of the loop.
+    Break,
+    /// To the loop's next round.
+    Continue,
+    /// Out of the clause.
+    Return,
+    /// Writes by a format.
+    Write(Writing, usize, Vec<Expr>),
+    /// Prints a value.
+    Print(Expr),
+    /// Prints what a map holds: so many, divided.
+    PrintMap(usize, Option<Expr>, Option<Expr>),
+    /// Prints what a map holds at a key.
+    PrintKey(usize, Vec<Expr>),
+    /// Takes all keys out.
+    Clear(usize),
+    /// Sets all values to zero.
+    Zero(usize),
+    /// Prints the time of day.
+    Time(Vec<u8>),
+    /// Ends the script.
+    Exit(Option<Expr>),
+    /// Prints an array of strings.
+    Join(Expr, Vec<u8>),
+    /// Statements with variables of their own.
+    Block(Vec<Stmt>),
+}
+
+/// What writing by a format is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// It is shown.
+    Printf,
+    /// It is an error, and shown with its place.
+    Error,
+    /// It is a warning, and shown with its place.
+    Warning,
+    /// It is a path: the file is shown.
+    Cat,
+}

@@ -1,0 +1,43 @@
+//! Scripts, in bpftrace's dialect: from text to a program that can be run.
+//!
+//! ```text
+//! text ──parse──► ast::Script ──expand──► (no macros) ──check, with a World──► ir::Program (typed, no names)
+//!          │                                                │
+//!          ├ tokens (#define), attach (probes), cdecl (C)   ├ types (what a set of values needs), table (values and functions)
+//!          └ expr                                           └ format (printf)
+//! ```
+//!
+//! Types are inferred to a fixpoint over all clauses. Every mistake is a [`Diagnostic`] that names one thing and what to write instead.
+//!
+//! Invariant: no text makes any of it panic, recurse without bound or run long. [`parse::MAX_SCRIPT`] bounds the text,
+//! [`tokens::MAX_NESTING`] and [`ast::MAX_HEIGHT`] the depth, [`tokens::MAX_EXPANDED`] and [`expand::MAX_NODES`] what macros give.
+
+pub mod ast;
+pub mod attach;
+pub mod cdecl;
+mod check;
+pub mod config;
+pub mod diag;
+pub mod expand;
+mod expr;
+pub mod format;
+pub mod ir;
+mod ops;
+pub mod parse;
+pub mod table;
+#[cfg(test)]
+mod tests;
+pub mod tokens;
+pub mod types;
+
+pub use check::{Known, World};
+pub use diag::{Code, Diagnostic, Severity};
+pub use ir::Program;
+pub use parse::Parameters;
+
+/// Reads and checks a script. What comes with an error are all its mistakes, and what is doubtful in it.
+pub fn compile(text: &str, params: &Parameters, world: &dyn World) -> Result<Program, Vec<Diagnostic>> {
+    let (mut script, warnings) = parse::parse(text, params).map_err(|e| vec![e])?;
+    expand::expand(&mut script).map_err(|e| vec![e])?;
+    check::check(&script, params, world, warnings)
+}
