@@ -1,8 +1,57 @@
-//! No text makes a script's parser or checker panic, recurse without bound or run long, and what they say of a text fits it.
+//! No text makes a script's parser, checker or executor panic, recurse without bound or run long, and what they say of a text fits it.
 
-use lang::script::{Known, Parameters, compile};
+use lang::script::ir::Leaf;
+use lang::script::run::{Datum, Event, Host, Machine, Memory, Output};
+use lang::script::time::Wall;
+use lang::script::types::{Space, Type};
+use lang::script::{Known, Parameters, Program, compile};
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
+
+/// What a script reads: numbers and texts that are not kind.
+struct Odd(u64);
+
+impl Event for Odd {
+    fn leaf(&self, index: usize, leaf: &Leaf) -> Option<Datum<'_>> {
+        match leaf.ty {
+            Type::Str(_) => {
+                Some(Datum::Text(&[b'a', 0, 0xff, 0x1b][..(self.0 % 5) as usize], self.0.is_multiple_of(2)))
+            }
+            Type::Stack(..) => Some(Datum::Of(self.0, 1)),
+            _ if index == 7 => None,
+            _ => Some(Datum::Int(self.0.rotate_left(index as u32) as i64)),
+        }
+    }
+
+    fn memory(&self, _: Space, address: u64, length: usize) -> Memory {
+        if address.is_multiple_of(3) { Memory::Fault } else { Memory::Bytes(vec![0xa5; length.min(1 << 16)]) }
+    }
+
+    fn text(&self, _: Space, _: u64, most: usize) -> Memory {
+        Memory::Bytes(vec![b'x'; most + 1])
+    }
+}
+
+struct Silent;
+
+impl Host for Silent {
+    fn output(&mut self, _: Output<'_>) {}
+
+    fn wall(&mut self, nsecs: Option<u64>) -> Wall {
+        Wall { seconds: nsecs.unwrap_or(u64::MAX) as i64, nanoseconds: 0, offset: -1 }
+    }
+}
+
+/// All clauses, for a few events.
+fn run(program: Program) {
+    let clauses = program.clauses.len().min(50);
+    let mut machine = Machine::new(program, 0);
+    machine.limit_rounds(2000);
+    for n in [0, 1, u64::MAX, 0x8000_0000_0000_0000] {
+        (0..clauses).for_each(|c| machine.run(c, &Odd(n), &mut Silent));
+    }
+    machine.print_maps(&mut Silent);
+}
 
 /// Far more than any of these texts takes, even on a machine with other things to do.
 const LONG: Duration = Duration::from_secs(20);
@@ -12,7 +61,11 @@ fn try_it(text: &str) {
     let params = Parameters { positional, named: vec![("a".into(), "x".into())], config: vec![] };
     let start = Instant::now();
     let messages = match compile(text, &params, &Known::default()) {
-        Ok(p) => p.warnings,
+        Ok(p) => {
+            let warnings = p.warnings.clone();
+            run(p);
+            warnings
+        }
         Err(list) => list,
     };
     assert!(start.elapsed() < LONG, "{:?} for {} bytes", start.elapsed(), text.len());
@@ -126,6 +179,17 @@ fn what_grows() {
     try_it(&format!("begin {{ {chain} @a3000 = 1; }}"));
     let variables: String = (1..3000).map(|i| format!("$a{i} = $a{};", i - 1)).collect();
     try_it(&format!("begin {{ $a0 = 1; {variables} @ = $a2999; }}"));
+    // Types that grow.
+    try_it("begin { @t = (@t, @t); @t = (1, 2); }");
+    for grown in ["($a0, 1)", "($a0, $a0)", "(typeof($a0) *)1", "(typeof($a0)[1])5"] {
+        let growing: String =
+            (1..3000).map(|i| format!("$a{i} = {};", grown.replace("$a0", &format!("$a{}", i - 1)))).collect();
+        try_it(&format!("begin {{ $a0 = 1; {growing} print($a2999); }}"));
+    }
+    let structs: String = (1..5000).map(|i| format!("struct s{i} {{ struct s{} x; }};", i - 1)).collect();
+    try_it(&format!("struct s0 {{ int x; }};{structs} begin {{ print(*(struct s4999 *)1); }}"));
+    let typedefs: String = (1..5000).map(|i| format!("typedef t{} t{i}[1];", i - 1)).collect();
+    try_it(&format!("typedef int t0;{typedefs} begin {{ print((t4999)1); }}"));
 }
 
 #[test]

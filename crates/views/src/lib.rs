@@ -17,6 +17,7 @@ pub mod profile;
 mod protobuf;
 pub mod record;
 pub mod reorder;
+pub mod script;
 pub mod stack;
 pub mod stack_table;
 pub mod summary;

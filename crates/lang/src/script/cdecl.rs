@@ -6,7 +6,7 @@
 
 use super::diag::{Code, Diagnostic};
 use super::tokens::{Result, Tokens};
-use super::types::{Space, Type};
+use super::types::{MAX_WEIGHT, Space, Type};
 use crate::ast::Cast;
 use crate::diag::Span;
 use crate::lex::Token;
@@ -39,6 +39,8 @@ pub struct Struct {
     pub align: u64,
     /// Its members; those of anonymous members among them.
     pub members: Vec<Member>,
+    /// How many structures are within each other, this one among them.
+    pub depth: usize,
 }
 
 /// A member.
@@ -53,6 +55,9 @@ pub struct Member {
     /// Of a bitfield: the lowest bit, from `offset` on, and how many.
     pub bits: Option<(u8, u8)>,
 }
+
+/// So many structures may be within each other.
+const MAX_DEPTH: usize = 32;
 
 /// A structure that is being laid out.
 #[derive(Default)]
@@ -95,6 +100,15 @@ impl Declarations {
             }
             Type::Aggregate(_) | Type::None => return None,
         })
+    }
+
+    /// How many structures a value has within each other.
+    fn depth(&self, ty: &Type) -> usize {
+        match ty {
+            Type::Array(of, _) => self.depth(of),
+            Type::Struct(name) => self.structs.get(name).map_or(0, |s| s.depth),
+            _ => 0,
+        }
     }
 
     /// A type by its name: one of C's, of the kernel's, of the language's, or a typedef of the script.
@@ -368,6 +382,13 @@ fn declarator(t: &mut Tokens<'_>, base: &Type, d: &Declarations) -> Result<(Opti
     for n in lengths.into_iter().rev() {
         ty = Type::Array(Box::new(ty), n);
     }
+    if ty.weight() > MAX_WEIGHT {
+        return Err(Diagnostic::new(
+            Code::TooLarge,
+            span,
+            format!("a type that is made of more than {MAX_WEIGHT} others"),
+        ));
+    }
     Ok((Some(name), ty, span))
 }
 
@@ -458,6 +479,11 @@ impl Layout {
             e.hint("declare it before, or make the member a pointer")
         };
         let (size, align) = d.size(&m.ty).ok_or_else(unknown)?;
+        self.out.depth = self.out.depth.max(d.depth(&m.ty));
+        if self.out.depth >= MAX_DEPTH {
+            let message = format!("more than {MAX_DEPTH} structures within each other");
+            return Err(Diagnostic::new(Code::TooLarge, m.span, message).hint("make the member a pointer"));
+        }
         if let Some((width, span)) = m.bits {
             return self.bitfield(m.name, m.ty, width, span);
         }
@@ -506,6 +532,6 @@ impl Layout {
 
     fn finish(self) -> Struct {
         let align = self.out.align.max(1);
-        Struct { size: self.out.size.next_multiple_of(align), align, ..self.out }
+        Struct { size: self.out.size.next_multiple_of(align), align, depth: self.out.depth + 1, ..self.out }
     }
 }

@@ -148,7 +148,7 @@ fn columns(span: Span, text: &str) -> (usize, usize, usize) {
 }
 
 /// `LINE:COLUMN-COLUMN`
-fn place(span: Span, text: &str) -> String {
+pub fn place(span: Span, text: &str) -> String {
     let (line, column, length) = columns(span, text);
     format!("{line}:{column}-{}", column + length)
 }

@@ -88,6 +88,10 @@ impl Format {
                 continue;
             }
             let (spec, after) = spec(rest).ok_or_else(|| unknown(rest, span))?;
+            if spec.as_ == As::Gfp {
+                let e = Diagnostic::new(Code::Unsupported, span, "'%gr' is not in this version");
+                return Err(e.hint("%x shows the flags as a number"));
+            }
             if !plain.is_empty() {
                 pieces.push(Piece::Text(std::mem::take(&mut plain)));
             }
@@ -156,7 +160,7 @@ fn unknown(rest: &[u8], span: Span) -> Diagnostic {
     let shown = String::from_utf8_lossy(&rest[..rest.len().min(8)]).into_owned();
     let e =
         Diagnostic::new(Code::Format, span, format!("what follows the % is not known: {}", crate::diag::quote(&shown)));
-    e.hint("there are %d %i %u %x %X %o %c %s %p %r %rx %rh %gr, and %% for a percent sign")
+    e.hint("there are %d %i %u %x %X %o %c %s %p %r %rx %rh, and %% for a percent sign")
 }
 
 /// What follows a `%`, and the rest.

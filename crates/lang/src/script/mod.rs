@@ -7,6 +7,11 @@
 //!          └ expr                                           └ format (printf)
 //! ```
 //!
+//! ```text
+//! ir::Program ─► run::Machine ◄─ trait Event: what happened; ─► trait Host: what is printed (run::Output), in its order
+//!                  └ maps (in memory), value, library (functions), time (strftime)
+//! ```
+//!
 //! Types are inferred to a fixpoint over all clauses. Every mistake is a [`Diagnostic`] that names one thing and what to write instead.
 //!
 //! Invariant: no text makes any of it panic, recurse without bound or run long. [`parse::MAX_SCRIPT`] bounds the text,
@@ -22,13 +27,18 @@ pub mod expand;
 mod expr;
 pub mod format;
 pub mod ir;
+mod library;
+pub mod maps;
 mod ops;
 pub mod parse;
+pub mod run;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod time;
 pub mod tokens;
 pub mod types;
+pub mod value;
 
 pub use check::{Known, World};
 pub use diag::{Code, Diagnostic, Severity};

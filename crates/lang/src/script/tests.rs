@@ -587,7 +587,7 @@ fn names_and_calls() {
             stdin:1:54-58: ERROR: what follows the % is not known: 'y' [S0012]
             begin { printf("%s\n", 5); printf("%d", "a"); printf("%y", 1); }
                                                                  ~~~~
-            HINT: there are %d %i %u %x %X %o %c %s %p %r %rx %rh %gr, and %% for a percent sign
+            HINT: there are %d %i %u %x %X %o %c %s %p %r %rx %rh, and %% for a percent sign
 
             stdin:1:13-19: ERROR: 'hist' takes 1 to 2, 0 arguments are given [S0007]
             begin { @ = hist(); @b = lhist(1, 0, 10); @c = lhist(1, 10, 0, 1); @d = lhist(1, 0, 100000, 1); @e = hist(1, pid); @f = sum("a"); }

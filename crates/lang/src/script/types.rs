@@ -8,6 +8,9 @@ use std::fmt;
 /// The longest string, less its NUL, unless `max_strlen` says otherwise.
 pub const MAX_STRLEN: u32 = 1024;
 
+/// Of so many types one may be made: all that walk through one do so by recursion.
+pub const MAX_WEIGHT: usize = 128;
+
 /// Whose memory an address is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Space {
@@ -121,6 +124,15 @@ impl Type {
     /// A text, for comparisons and functions of strings.
     pub fn is_text(&self) -> bool {
         matches!(self, Type::Str(_)) || matches!(self, Type::Array(of, _) if **of == Type::int(1, true))
+    }
+
+    /// Of how many types it is made; a structure counts as one.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Type::Pointer(of, _) | Type::Array(of, _) => 1 + of.weight(),
+            Type::Tuple(list) => 1 + list.iter().map(Type::weight).sum::<usize>(),
+            _ => 1,
+        }
     }
 
     /// What a message calls it, where the width does not matter.

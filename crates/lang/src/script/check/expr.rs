@@ -6,7 +6,7 @@ use super::super::diag::{Code, Diagnostic};
 use super::super::ir::{Compare, Expr, Kind, Op, Place};
 use super::super::tokens::Result;
 use super::super::types::{self, Space, Type, join_ints};
-use super::{Checker, UNKNOWN};
+use super::{Checker, UNKNOWN, bounded};
 use crate::ast::{Binary, Cast};
 use crate::diag::Span;
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl Checker<'_> {
                 let list = list.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
                 let ty =
                     if list.is_empty() { Type::None } else { Type::Tuple(list.iter().map(|e| e.ty.clone()).collect()) };
-                Ok(make(if list.is_empty() { Kind::Nothing } else { Kind::Tuple(list) }, ty))
+                Ok(make(if list.is_empty() { Kind::Nothing } else { Kind::Tuple(list) }, bounded(ty, span)?))
             }
             Written::Block(stmts, value) => self.block(|c| {
                 let stmts = c.stmts(stmts);
@@ -434,7 +434,7 @@ impl Checker<'_> {
         for n in t.arrays.iter().rev() {
             ty = Type::Array(Box::new(ty), *n);
         }
-        Ok(ty)
+        bounded(ty, t.span)
     }
 
     /// Whether a structure of this name is known, here or in the world.

@@ -18,7 +18,7 @@ use super::diag::{Code, Diagnostic, MAX_REPORTED, Severity};
 use super::ir::{self, Expr, Kind};
 use super::parse::Parameters;
 use super::tokens::Result;
-use super::types::{Slot, Type};
+use super::types::{MAX_WEIGHT, Slot, Type};
 use crate::diag::Span;
 use crate::near::did_you_mean;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -423,6 +423,19 @@ impl<'c> Checker<'c> {
             _ => None,
         }
     }
+}
+
+/// A type, if it is not made of too many others.
+fn bounded(ty: Type, span: Span) -> Result<Type> {
+    if ty.weight() > MAX_WEIGHT {
+        let e = Diagnostic::new(
+            Code::TooLarge,
+            span,
+            format!("a value of a type that is made of more than {MAX_WEIGHT} others"),
+        );
+        return Err(e.hint("use several variables, or a map"));
+    }
+    Ok(ty)
 }
 
 /// What two walks have found, that before maybe not all of it, maybe something else.

@@ -6,7 +6,7 @@ use super::super::ir::{Expr, Kind, Op, Place, Stmt};
 use super::super::table::{self, Class};
 use super::super::tokens::Result;
 use super::super::types::{Slot, Type};
-use super::Checker;
+use super::{Checker, bounded};
 use crate::ast::Binary;
 use crate::diag::Span;
 
@@ -265,7 +265,8 @@ impl Checker<'_> {
             let mut slot = Slot::default();
             let known = key != Type::Tuple(Vec::new()) && value != Type::None;
             if known {
-                let _ = slot.add(&Type::Tuple(vec![key, value]), None);
+                let ty = bounded(Type::Tuple(vec![key, value]), at)?;
+                let _ = slot.add(&ty, None);
             }
             let index = c.declare(var, slot, at);
             c.now.vars[c.clause][index].assigned = true;

@@ -1,0 +1,278 @@
+//! Maps in memory: what is collected, and in which order it is shown.
+//!
+//! Invariant: a map has at most as many keys as it was declared to have; what does not fit is refused and counted.
+
+use super::ir;
+use super::types::{Aggregate, Type};
+use super::value::Value;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// What a map holds at a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held {
+    /// A value; of an aggregation, its number.
+    Value(Value),
+    /// Of `stats` and `avg`: how many, and their sum.
+    Total {
+        /// How many.
+        count: u64,
+        /// Their sum.
+        total: i64,
+    },
+    /// Of `min` and `max`: the value, if there was one.
+    Extreme(Option<i64>),
+    /// Of `hist` and `lhist`: how many in each bucket.
+    Buckets(Vec<u64>),
+}
+
+/// A line of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The parts of the key; none for a map that is one value.
+    pub key: Vec<Value>,
+    /// What it holds.
+    pub held: Held,
+}
+
+/// A map.
+#[derive(Debug)]
+pub(super) struct Store {
+    keys: HashMap<Box<[u8]>, Held>,
+    most: usize,
+    /// How many new keys did not fit.
+    pub refused: u64,
+}
+
+impl Store {
+    pub fn new(map: &ir::Map) -> Store {
+        Store { keys: HashMap::new(), most: usize::try_from(map.entries).unwrap_or(usize::MAX), refused: 0 }
+    }
+
+    pub fn get(&self, key: &[u8]) -> Option<&Held> {
+        self.keys.get(key)
+    }
+
+    /// What is at a key, which is made where there is none. None: the map is full.
+    pub fn at(&mut self, key: &[u8], new: impl FnOnce() -> Held) -> Option<&mut Held> {
+        if !self.keys.contains_key(key) {
+            if self.keys.len() >= self.most {
+                self.refused += 1;
+                return None;
+            }
+            self.keys.insert(key.into(), new());
+        }
+        self.keys.get_mut(key)
+    }
+
+    pub fn remove(&mut self, key: &[u8]) -> bool {
+        self.keys.remove(key).is_some()
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.keys.clear();
+    }
+
+    pub fn zero(&mut self, ty: &Type) {
+        self.keys.values_mut().for_each(|h| *h = Held::new(ty));
+    }
+
+    /// All pairs, in the order of their keys' bytes.
+    pub fn pairs(&self) -> Vec<(&[u8], &Held)> {
+        let mut all: Vec<_> = self.keys.iter().map(|(k, h)| (&**k, h)).collect();
+        all.sort_by_key(|p| p.0);
+        all
+    }
+
+    /// Its lines, as they are shown: the last `top`, or all.
+    pub fn rows(&self, map: &ir::Map, top: usize) -> Vec<Row> {
+        let mut rows: Vec<Row> =
+            self.keys.iter().map(|(k, h)| Row { key: parts(k, &map.key), held: h.clone() }).collect();
+        rows.sort_by(|a, b| {
+            let by_value = rank(&a.held, &map.value).cmp(&rank(&b.held, &map.value));
+            by_value.then_with(|| compare_keys(&a.key, &b.key, &map.key))
+        });
+        if top > 0 && rows.len() > top {
+            rows.drain(..rows.len() - top);
+        }
+        rows
+    }
+}
+
+/// The parts of an encoded key.
+pub(super) fn parts(key: &[u8], types: &[Type]) -> Vec<Value> {
+    let mut rest = key;
+    let part = |t: &Type| {
+        let (v, after) = Value::decode(rest, t);
+        rest = after;
+        v
+    };
+    types.iter().map(part).collect()
+}
+
+/// Where a line is by its value: numbers in the order of the type's, 0 for all that are in the order of their keys.
+fn rank(held: &Held, ty: &Type) -> i128 {
+    let number = |v: i64, signed: bool| if signed { i128::from(v) } else { i128::from(v as u64) };
+    match (held, ty) {
+        (Held::Value(Value::Int(v)), Type::Int(c)) => number(*v, c.signed),
+        (Held::Value(Value::Int(v)), Type::Aggregate(a)) => number(*v, a.value().as_int().is_some_and(|c| c.signed)),
+        // The peer's order: of the bits, whatever their sign.
+        (Held::Extreme(v), _) => number(v.unwrap_or(0), false),
+        (Held::Total { .. }, Type::Aggregate(Aggregate::Avg { signed } | Aggregate::Stats { signed })) => {
+            number(held.average(*signed), *signed)
+        }
+        (Held::Buckets(b), _) => b.iter().map(|n| i128::from(*n)).sum(),
+        _ => 0,
+    }
+}
+
+fn compare_keys(a: &[Value], b: &[Value], types: &[Type]) -> Ordering {
+    let pairs = a.iter().zip(b).zip(types);
+    pairs.map(|((a, b), t)| compare(a, b, t)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+fn compare(a: &Value, b: &Value, ty: &Type) -> Ordering {
+    match (a, b, ty) {
+        (Value::Tuple(a), Value::Tuple(b), Type::Tuple(types)) => compare_keys(a, b, types),
+        // Integers are compared as signed ones of their width.
+        (Value::Int(a), Value::Int(b), _) => {
+            let width = ty.as_int().map_or(8, |c| c.size);
+            let signed = crate::ast::Cast { size: width, signed: true };
+            signed.apply(*a).cmp(&signed.apply(*b))
+        }
+        (Value::Of { word: a, pid: p }, Value::Of { word: b, pid: q }, _) => (a, p).cmp(&(b, q)),
+        _ => a.bytes().cmp(b.bytes()),
+    }
+}
+
+impl Held {
+    /// What is held before the first value.
+    pub fn new(ty: &Type) -> Held {
+        match ty {
+            Type::Aggregate(Aggregate::Avg { .. } | Aggregate::Stats { .. }) => Held::Total { count: 0, total: 0 },
+            Type::Aggregate(Aggregate::Min { .. } | Aggregate::Max { .. }) => Held::Extreme(None),
+            Type::Aggregate(Aggregate::Hist { .. } | Aggregate::Lhist { .. }) => Held::Buckets(Vec::new()),
+            ty => Held::Value(Value::zero(ty)),
+        }
+    }
+
+    /// Of [`Held::Total`].
+    pub fn average(&self, signed: bool) -> i64 {
+        match self {
+            Held::Total { count: 0, .. } => 0,
+            Held::Total { count, total } if signed => (i128::from(*total) / i128::from(*count)) as i64,
+            Held::Total { count, total } => (*total as u64 / count) as i64,
+            _ => 0,
+        }
+    }
+
+    /// As the value that a script reads.
+    pub fn read(&self, ty: &Type) -> Value {
+        match self {
+            Held::Value(v) => v.clone(),
+            Held::Extreme(v) => Value::Int(v.unwrap_or(0)),
+            Held::Total { .. } => Value::Int(self.average(ty.as_int().is_some_and(|c| c.signed))),
+            Held::Buckets(_) => Value::Int(0),
+        }
+    }
+
+    /// Adds a value; `aggregate` is the map's.
+    pub fn collect(&mut self, aggregate: Aggregate, v: i64) {
+        match (self, aggregate) {
+            (Held::Value(Value::Int(n)), Aggregate::Count) => *n = n.wrapping_add(1),
+            (Held::Value(Value::Int(n)), _) => *n = n.wrapping_add(v),
+            (Held::Total { count, total }, _) => (*count, *total) = (*count + 1, total.wrapping_add(v)),
+            (Held::Extreme(e), Aggregate::Min { signed }) => {
+                let less = e.is_none_or(|e| if signed { v < e } else { (v as u64) < e as u64 });
+                *e = if less { Some(v) } else { *e };
+            }
+            (Held::Extreme(e), Aggregate::Max { signed }) => {
+                let more = e.is_none_or(|e| if signed { v > e } else { v as u64 > e as u64 });
+                *e = if more { Some(v) } else { *e };
+            }
+            (Held::Buckets(b), Aggregate::Hist { bits }) => count(b, log2(v, bits)),
+            (Held::Buckets(b), Aggregate::Lhist { min, max, step }) => count(b, linear(v, min, max, step)),
+            _ => {}
+        }
+    }
+}
+
+fn count(buckets: &mut Vec<u64>, at: usize) {
+    if buckets.len() <= at {
+        buckets.resize(at + 1, 0);
+    }
+    buckets[at] += 1;
+}
+
+/// The bucket of a value: 0 of negative ones, 1 of zero, then powers of two, each in 2^bits parts.
+fn log2(v: i64, bits: u8) -> usize {
+    match v {
+        i64::MIN..0 => 0,
+        v if v < 1 << bits => v as usize + 1,
+        v => {
+            let power = 63 - v.leading_zeros() - u32::from(bits);
+            let part = (v >> power) as usize & ((1 << bits) - 1);
+            (((power as usize + 1) << bits) | part) + 1
+        }
+    }
+}
+
+/// Where a bucket of `hist` begins and ends: from the first number on to before the second one. None: that of negative values.
+pub fn log2_range(bucket: usize, bits: u8) -> Option<(u64, u64)> {
+    let v = bucket.checked_sub(1)?;
+    let (power, part) = (v >> bits, (v & ((1 << bits) - 1)) as u64);
+    match power {
+        0 => Some((v as u64, v as u64 + 1)),
+        p if p + usize::from(bits) > 64 => None,
+        p => {
+            let start = |part: u64| (((1u128 << bits) + u128::from(part)) << (p - 1)).min(u64::MAX.into()) as u64;
+            Some((start(part), start(part + 1)))
+        }
+    }
+}
+
+/// The bucket of a value: 0 below `min`, then the steps, then what is `max` or above.
+fn linear(v: i64, min: i64, max: i64, step: i64) -> usize {
+    let steps = (max - min) / step;
+    match v {
+        v if v < min => 0,
+        v if v >= max => steps as usize + 1,
+        // Where the steps do not reach max, what is between belongs to the last one.
+        v => (1 + (v - min) / step).min(steps + 1) as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every number is in the bucket that says so.
+        #[test]
+        fn buckets_hold_what_they_say(v in any::<i64>().prop_flat_map(|v| (0u32..63).prop_map(move |s| v >> s)), bits in 0u8..6) {
+            match log2_range(log2(v, bits), bits) {
+                None => prop_assert!(v < 0),
+                Some((from, to)) => prop_assert!(v >= 0 && from <= v as u64 && (v as u64) < to, "{v} {from} {to}"),
+            }
+        }
+
+        #[test]
+        fn buckets_follow_each_other(bucket in 1usize..1500, bits in 0u8..6) {
+            if let (Some(a), Some(b)) = (log2_range(bucket, bits), log2_range(bucket + 1, bits)) {
+                prop_assert_eq!(a.1, b.0);
+            }
+        }
+    }
+
+    #[test]
+    fn steps() {
+        let at = |v| linear(v, 0, 10, 5);
+        assert_eq!([at(-1), at(0), at(4), at(5), at(9), at(10), at(i64::MAX), at(i64::MIN)], [0, 1, 1, 2, 2, 3, 3, 0]);
+        assert_eq!(linear(9, 0, 10, 4), 3);
+    }
+}
