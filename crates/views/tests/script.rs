@@ -607,6 +607,21 @@ fn memory() {
 }
 
 #[test]
+fn arrays_of_strings() {
+    static BYTES: &[u8] = b"\x18\x10\0\0\0\0\0\0\x1b\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0ls\0-l\0";
+    let mut e = event(&[("arg0", 0x1000)], &[]);
+    e.memory = BYTES;
+    let script = r#"uprobe:/bin/x:f { join((char **)arg0); join((char **)arg0, "|"); }"#;
+    expect![[r#"
+        ls -l
+        ls|-l
+
+
+    "#]]
+    .assert_eq(&run(script, &[e]));
+}
+
+#[test]
 fn stacks_and_symbols() {
     let script = r#"profile:hz:99 { @[ustack(2), comm] = count(); print(kstack(perf)); print(ustack(raw, 1)); printf("%s|%s\n", ustack(1), usym(0x401000)); print(username); }"#;
     expect![[r#"

@@ -24,6 +24,9 @@ pub use super::maps::Row;
 /// So many rounds all loops of a run may have.
 pub const MAX_ROUNDS: u32 = 1 << 23;
 
+/// So many strings `join` prints.
+const MAX_JOINED: u64 = 64;
+
 /// A value of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum Datum<'e> {
@@ -365,7 +368,10 @@ impl<'r> Run<'r> {
             }
             Stmt::Change(place, op, e, span) => {
                 let amount = self.int(e)?;
-                self.change(place, |run, old| run.apply(*op, old, amount, *span))?;
+                if op.apply(0, amount).is_none() {
+                    self.fault(Fault::DivisionByZero, *span);
+                }
+                self.change(place, |old| op.apply(old, amount).unwrap_or(BY_ZERO))?;
             }
             Stmt::Collect(m, key, aggregate, e) => {
                 let v = e.as_ref().map_or(Ok(0), |e| self.int(e))?;
@@ -480,9 +486,10 @@ impl<'r> Run<'r> {
                 self.host.output(Output::Time(&time::format(format, wall)));
             }
             Stmt::Join(e, separator) => {
-                let list = match self.value(e)? {
-                    Value::Tuple(list) => list,
-                    one => vec![one],
+                let list = match (self.value(e)?, &e.ty) {
+                    (Value::Tuple(list), _) => list,
+                    (Value::Int(v), Type::Pointer(_, space)) => self.strings(v as u64, *space)?,
+                    (one, _) => vec![one],
                 };
                 let list: Vec<&[u8]> = list.iter().map(Value::chars).collect();
                 self.host.output(Output::Join(&list.join(&separator[..])));
@@ -490,6 +497,27 @@ impl<'r> Run<'r> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The strings of an array of addresses that ends with a null one.
+    fn strings(&mut self, array: u64, space: Space) -> Result<Vec<Value>> {
+        let mut out = Vec::new();
+        for i in 0..MAX_JOINED {
+            let address = match self.event.memory(space, array.wrapping_add(8 * i), 8) {
+                Memory::Bytes(b) => Value::read(&b, &Type::UINT).int() as u64,
+                Memory::Fault => 0,
+                Memory::Unknown => return Err(Stop::Unknown),
+            };
+            if address == 0 {
+                break;
+            }
+            match self.event.text(space, address, self.program.config.max_strlen as usize) {
+                Memory::Bytes(b) => out.push(Value::text(b)),
+                Memory::Fault => *self.bad_reads += 1,
+                Memory::Unknown => return Err(Stop::Unknown),
+            }
+        }
+        Ok(out)
     }
 
     // Maps.
@@ -526,23 +554,23 @@ impl<'r> Run<'r> {
     }
 
     /// Gives a variable or a map's value another number; the number before.
-    fn change(&mut self, place: &'r Place, new: impl FnOnce(&mut Self, i64) -> i64) -> Result<i64> {
+    fn change(&mut self, place: &'r Place, new: impl FnOnce(i64) -> i64) -> Result<i64> {
         match place {
             Place::Var(i) => {
                 let old = self.vars[*i].as_ref().map_or(0, Value::int);
                 let ty = &self.clause.vars[*i];
-                self.vars[*i] = Some(Value::Int(within(new(self, old), ty)));
+                self.vars[*i] = Some(Value::Int(within(new(old), ty)));
                 Ok(old)
             }
             Place::Map(m, key) => {
                 let ty = &self.program.maps[*m].value;
-                self.with_key(key, |run, key| {
-                    let old = run.stores[*m].get(key).map_or(0, |h| h.read(ty).int());
-                    let v = within(new(run, old), ty);
-                    if let Some(held) = run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
-                        *held = Held::Value(Value::Int(v));
+                self.with_key(key, |run, key| match run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
+                    Some(held) => {
+                        let old = held.read(ty).int();
+                        *held = Held::Value(Value::Int(within(new(old), ty)));
+                        old
                     }
-                    old
+                    None => 0,
                 })
             }
         }
@@ -602,7 +630,7 @@ impl<'r> Run<'r> {
             Kind::Length(m) => self.stores[*m].len() as i64,
             Kind::Step { place, up, after } => {
                 let step = if *up { 1 } else { -1i64 };
-                let old = self.change(place, |_, v| v.wrapping_add(step))?;
+                let old = self.change(place, |v| v.wrapping_add(step))?;
                 if *after { old } else { within(old.wrapping_add(step), &e.ty) }
             }
             Kind::Find(m, key, var) => {

@@ -710,6 +710,10 @@ fn names_and_calls() {
             begin { print(str("x" == "y")); time(5); join(pid); ntop("1"); pton("x"); }
                                                  ~
             HINT: its value must be known before the script runs
+            stdin:1:47-50: ERROR: 'join' prints strings, not integers [S0007]
+            begin { print(str("x" == "y")); time(5); join(pid); ntop("1"); pton("x"); }
+                                                          ~~~
+            HINT: cast it: (char **)…
             stdin:1:53-62: ERROR: a value of type string[2] is no address of the Internet [S0007]
             begin { print(str("x" == "y")); time(5); join(pid); ntop("1"); pton("x"); }
                                                                 ~~~~~~~~~

@@ -471,6 +471,20 @@ impl Checker<'_> {
             "time" => Stmt::Time(list.first().map_or(Ok("%H:%M:%S\n".into()), word)?.into_bytes()),
             "join" => {
                 let x = self.value(&list[0])?;
+                let text = |t: &Type| t.is_text();
+                let fits = match &x.ty {
+                    Type::Tuple(list) => list.iter().all(text),
+                    Type::Pointer(of, _) => matches!(&**of, Type::Pointer(of, _) if **of == Type::int(1, true)),
+                    t => text(t),
+                };
+                if !fits {
+                    let e = Diagnostic::new(
+                        Code::Call,
+                        list[0].span,
+                        format!("'join' prints strings, not {}", x.ty.kind()),
+                    );
+                    return Err(e.hint("cast it: (char **)…"));
+                }
                 let separator = list.get(1).map_or(Ok(" ".into()), word)?;
                 Stmt::Join(x, separator.into_bytes())
             }
