@@ -6,6 +6,7 @@ use lang::script::run::{Datum, Event, Host, Machine, Memory, Output};
 use lang::script::time::Wall;
 use lang::script::types::{Space, Type};
 use lang::script::{Known, Parameters, Program, compile};
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 use views::script::{Frame, Goes, Names, Printer, json, text};
 
@@ -687,4 +688,23 @@ fn macros_run() {
         @seen[6]: 1
     "#]]
     .assert_eq(&run(script, &[]));
+}
+
+#[test]
+fn maps_are_not_printed_where_settings_say_so() {
+    assert_eq!(run("config = { print_maps_on_exit = false } begin { @ = 1; }", &[]), "\n\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// No format and no value makes printing panic, and a field is as wide as it says.
+    #[test]
+    fn any_format(flags in "[-+ #0]{0,3}", width in 0u32..30, rest in "(\\.[0-9]{0,2})?(hh|h|ll|l|j|z)?[diuxXoc]", v in any::<i64>()) {
+        let v = if v == i64::MIN { 1 } else { v };
+        let shown = run(&format!("begin {{ printf(\"<%{flags}{width}{rest}>\", {v}); }}"), &[]);
+        let field = shown.strip_prefix('<').and_then(|s| s.strip_suffix(">\n\n")).unwrap();
+        prop_assert!(field.len() >= width as usize, "{shown:?}");
+        prop_assert!(!field.contains(char::is_control));
+    }
 }

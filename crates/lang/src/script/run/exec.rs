@@ -1,0 +1,542 @@
+//! One run of a clause: expressions and statements of the program, over an event.
+
+use super::{Datum, Event, Fault, Host, Memory, Output};
+use crate::diag::Span;
+use crate::script::ir::{Clause, Expr, Kind, Place, Program, Stmt};
+use crate::script::library;
+use crate::script::maps::{self, Held, Row, Store};
+use crate::script::ops::{BY_ZERO, Op};
+use crate::script::time;
+use crate::script::types::{Space, Type};
+use crate::script::value::{Text, Value, with_length};
+use std::collections::BTreeMap;
+
+/// So many strings `join` prints.
+const MAX_JOINED: u64 = 64;
+
+/// Why an expression has no value.
+pub(super) enum Stop {
+    /// Something is not known.
+    Unknown,
+    /// A block in it has left the loop, or the clause.
+    Leave(Next),
+}
+
+type Result<T> = std::result::Result<T, Stop>;
+
+/// Where a statement leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Go,
+    Break,
+    Continue,
+    Return,
+}
+
+pub(super) struct Run<'r> {
+    pub program: &'r Program,
+    pub clause: &'r Clause,
+    pub stores: &'r mut [Store],
+    pub faults: &'r mut BTreeMap<(Fault, usize, usize), u64>,
+    pub bad_reads: &'r mut u64,
+    pub random: &'r mut u64,
+    pub exit: &'r mut Option<i32>,
+    pub vars: &'r mut Vec<Option<Value>>,
+    pub key: Vec<u8>,
+    pub leaves: Vec<Datum<'r>>,
+    pub rounds: u32,
+    pub event: &'r dyn Event,
+    pub host: &'r mut dyn Host,
+}
+
+impl<'r> Run<'r> {
+    /// Whether the predicate held, and the body ran.
+    pub fn clause(&mut self) -> Result<bool> {
+        let c = self.clause;
+        self.fetch(c.predicate_leaves)?;
+        if let Some(p) = &c.predicate
+            && self.int(p)? == 0
+        {
+            return Ok(false);
+        }
+        self.fetch(c.leaves.len())?;
+        self.stmts(&c.body)?;
+        Ok(true)
+    }
+
+    /// Takes what the clause reads of the event, so that all of it is known before anything happens.
+    fn fetch(&mut self, up_to: usize) -> Result<()> {
+        for (i, leaf) in self.clause.leaves.iter().enumerate().take(up_to).skip(self.leaves.len()) {
+            self.leaves.push(self.event.leaf(i, leaf).ok_or(Stop::Unknown)?);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, fault: Fault, span: Span) {
+        *self.faults.entry((fault, span.start, span.end)).or_default() += 1;
+    }
+
+    // Statements.
+
+    fn stmts(&mut self, list: &'r [Stmt]) -> Result<Next> {
+        for s in list {
+            match self.stmt(s) {
+                Ok(Next::Go) => {}
+                Ok(next) | Err(Stop::Leave(next)) => return Ok(next),
+                Err(unknown) => return Err(unknown),
+            }
+        }
+        Ok(Next::Go)
+    }
+
+    /// One more round of a loop. None: the loop ends; with whether the run does.
+    fn round(&mut self, body: &'r [Stmt], span: Span) -> Result<Option<Next>> {
+        if self.rounds == 0 {
+            self.fault(Fault::TooManyRounds, span);
+            return Ok(Some(Next::Return));
+        }
+        self.rounds -= 1;
+        Ok(match self.stmts(body)? {
+            Next::Go | Next::Continue => None,
+            Next::Break => Some(Next::Go),
+            Next::Return => Some(Next::Return),
+        })
+    }
+
+    fn stmt(&mut self, s: &'r Stmt) -> Result<Next> {
+        match s {
+            Stmt::Eval(e) => drop(self.value(e)?),
+            Stmt::Set(Place::Var(i), e) => self.vars[*i] = Some(self.value(e)?),
+            Stmt::Set(Place::Map(m, key), e) => {
+                let v = self.value(e)?;
+                self.with_key(key, |run, key| {
+                    if let Some(held) = run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
+                        *held = Held::Value(v);
+                    }
+                })?;
+            }
+            Stmt::Change(place, op, e, span) => {
+                let amount = self.int(e)?;
+                if op.apply(0, amount).is_none() {
+                    self.fault(Fault::DivisionByZero, *span);
+                }
+                self.change(place, |old| op.apply(old, amount).unwrap_or(BY_ZERO))?;
+            }
+            Stmt::Collect(m, key, aggregate, e) => {
+                let v = e.as_ref().map_or(Ok(0), |e| self.int(e))?;
+                let map = &self.program.maps[*m];
+                // What the map has become over all clauses, such as signed, is what counts.
+                let aggregate = if let Type::Aggregate(a) = map.value { a } else { *aggregate };
+                self.with_key(key, |run, key| {
+                    if let Some(held) = run.stores[*m].at(key, || Held::new(&map.value)) {
+                        held.collect(aggregate, v);
+                    }
+                })?;
+            }
+            Stmt::If(arms, otherwise) => {
+                for (c, body) in arms {
+                    if self.int(c)? != 0 {
+                        return self.stmts(body);
+                    }
+                }
+                return self.stmts(otherwise);
+            }
+            Stmt::While(c, body, span) => {
+                while self.int(c)? != 0 {
+                    if let Some(next) = self.round(body, *span)? {
+                        return Ok(next);
+                    }
+                }
+            }
+            Stmt::Repeat(n, body) => {
+                for _ in 0..*n {
+                    if let Some(next) = self.round(body, self.clause.span)? {
+                        return Ok(next);
+                    }
+                }
+            }
+            Stmt::Range(var, from, to, body, span) => {
+                let (from, to) = (self.int(from)?, self.int(to)?);
+                for i in from..to {
+                    self.vars[*var] = Some(Value::Int(i));
+                    if let Some(next) = self.round(body, *span)? {
+                        return Ok(next);
+                    }
+                }
+            }
+            Stmt::Each(var, m, body) => return self.each(*var, *m, body),
+            Stmt::Block(body) => return self.stmts(body),
+            Stmt::Break => return Ok(Next::Break),
+            Stmt::Continue => return Ok(Next::Continue),
+            Stmt::Return => return Ok(Next::Return),
+            Stmt::Exit(code) => {
+                let code = code.as_ref().map_or(Ok(0), |e| self.int(e))?;
+                self.exit.get_or_insert(code as i32);
+                return Ok(Next::Return);
+            }
+            other => self.print(other)?,
+        }
+        Ok(Next::Go)
+    }
+
+    /// A round for each pair that the map has at the start.
+    fn each(&mut self, var: usize, m: usize, body: &'r [Stmt]) -> Result<Next> {
+        let map = &self.program.maps[m];
+        let value = if let Type::Aggregate(a) = &map.value { a.value() } else { map.value.clone() };
+        let pair = |(key, held): (&[u8], &Held)| {
+            let mut key = maps::parts(key, &map.key);
+            let key = if key.len() == 1 { key.remove(0) } else { Value::Tuple(key) };
+            Value::Tuple(vec![key, held.read(&value)])
+        };
+        let pairs: Vec<Value> = self.stores[m].pairs().into_iter().map(pair).collect();
+        for pair in pairs {
+            self.vars[var] = Some(pair);
+            if let Some(next) = self.round(body, self.clause.span)? {
+                return Ok(next);
+            }
+        }
+        Ok(Next::Go)
+    }
+
+    fn print(&mut self, s: &'r Stmt) -> Result<()> {
+        match s {
+            Stmt::Write(writing, site, args) => {
+                let args = args.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+                let site = &self.program.sites[*site];
+                self.host.output(Output::Write { writing: *writing, site, args: &args });
+            }
+            Stmt::Print(e) => {
+                let value = self.value(e)?;
+                let own = matches!(e.kind, Kind::Text(_));
+                self.host.output(Output::Value { ty: &e.ty, value: &value, own });
+            }
+            Stmt::PrintMap(m, top, div) => {
+                let top = top.as_ref().map_or(Ok(0), |e| self.int(e))?;
+                let div = div.as_ref().map_or(Ok(1), |e| self.int(e))?;
+                let map = &self.program.maps[*m];
+                let mut rows = self.stores[*m].rows(map, usize::try_from(top).unwrap_or(0));
+                if rows.is_empty() && map.key.is_empty() {
+                    rows.push(Row { key: Vec::new(), held: Held::new(&map.value) });
+                }
+                self.host.output(Output::Map { map, rows: &rows, div });
+            }
+            Stmt::PrintKey(m, key) => {
+                let map = &self.program.maps[*m];
+                let (held, key) = self.with_key(key, |run, key| {
+                    let held = run.stores[*m].get(key).cloned().unwrap_or_else(|| Held::new(&map.value));
+                    (held, maps::parts(key, &map.key))
+                })?;
+                self.host.output(Output::Map { map, rows: &[Row { key, held }], div: 1 });
+            }
+            Stmt::Clear(m) => self.stores[*m].clear(),
+            Stmt::Zero(m) => self.stores[*m].zero(&self.program.maps[*m].value),
+            Stmt::Time(format) => {
+                let wall = self.host.wall(None);
+                self.host.output(Output::Time(&time::format(format, wall)));
+            }
+            Stmt::Join(e, separator) => {
+                let list = match (self.value(e)?, &e.ty) {
+                    (Value::Tuple(list), _) => list,
+                    (Value::Int(v), Type::Pointer(_, space)) => self.strings(v as u64, *space)?,
+                    (one, _) => vec![one],
+                };
+                let list: Vec<&[u8]> = list.iter().map(Value::chars).collect();
+                self.host.output(Output::Join(&list.join(&separator[..])));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The strings of an array of addresses that ends with a null one.
+    fn strings(&mut self, array: u64, space: Space) -> Result<Vec<Value>> {
+        let mut out = Vec::new();
+        for i in 0..MAX_JOINED {
+            let address = match self.event.memory(space, array.wrapping_add(8 * i), 8) {
+                Memory::Bytes(b) => Value::read(&b, &Type::UINT).int() as u64,
+                Memory::Fault => 0,
+                Memory::Unknown => return Err(Stop::Unknown),
+            };
+            if address == 0 {
+                break;
+            }
+            match self.event.text(space, address, self.program.config.max_strlen as usize) {
+                Memory::Bytes(b) => out.push(Value::text(b)),
+                Memory::Fault => *self.bad_reads += 1,
+                Memory::Unknown => return Err(Stop::Unknown),
+            }
+        }
+        Ok(out)
+    }
+
+    // Maps.
+
+    /// The bytes of a key. The buffer is used again, but not by a key within this one.
+    fn with_key<T>(&mut self, parts: &'r [Expr], f: impl FnOnce(&mut Self, &[u8]) -> T) -> Result<T> {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        for part in parts {
+            self.encode(part, &mut key)?;
+        }
+        let out = f(self, &key);
+        self.key = key;
+        Ok(out)
+    }
+
+    /// A part of a key, without a copy where it lies in the event.
+    fn encode(&mut self, e: &'r Expr, key: &mut Vec<u8>) -> Result<()> {
+        match &e.kind {
+            Kind::Leaf(i) => match self.leaves[*i] {
+                Datum::Text(b, _) | Datum::Bytes(b) => with_length(b, key),
+                Datum::Int(v) => key.extend_from_slice(&v.to_le_bytes()),
+                Datum::Of(word, pid) => Value::Of { word, pid }.encode(key),
+            },
+            Kind::Text(b) => with_length(b, key),
+            Kind::Tuple(list) => {
+                for e in list {
+                    self.encode(e, key)?;
+                }
+            }
+            _ => self.value(e)?.encode(key),
+        }
+        Ok(())
+    }
+
+    /// Gives a variable or a map's value another number; the number before.
+    fn change(&mut self, place: &'r Place, new: impl FnOnce(i64) -> i64) -> Result<i64> {
+        match place {
+            Place::Var(i) => {
+                let old = self.vars[*i].as_ref().map_or(0, Value::int);
+                let ty = &self.clause.vars[*i];
+                self.vars[*i] = Some(Value::Int(within(new(old), ty)));
+                Ok(old)
+            }
+            Place::Map(m, key) => {
+                let ty = &self.program.maps[*m].value;
+                self.with_key(key, |run, key| match run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
+                    Some(held) => {
+                        let old = held.read(ty).int();
+                        *held = Held::Value(Value::Int(within(new(old), ty)));
+                        old
+                    }
+                    None => 0,
+                })
+            }
+        }
+    }
+
+    // Values.
+
+    fn apply(&mut self, op: Op, a: i64, b: i64, span: Span) -> i64 {
+        op.apply(a, b).unwrap_or_else(|| {
+            self.fault(Fault::DivisionByZero, span);
+            BY_ZERO
+        })
+    }
+
+    fn int(&mut self, e: &'r Expr) -> Result<i64> {
+        Ok(match &e.kind {
+            Kind::Const(v, _) => *v,
+            Kind::Leaf(i) => match self.leaves[*i] {
+                Datum::Int(v) => v,
+                Datum::Of(word, _) => word as i64,
+                _ => 0,
+            },
+            Kind::Var(i) => self.vars[*i].as_ref().map_or(0, Value::int),
+            Kind::Cast(cast, x) => cast.apply(self.int(x)?),
+            Kind::Minus(x) => self.int(x)?.wrapping_neg(),
+            Kind::Complement(x) => !self.int(x)?,
+            Kind::Binary(op, a, b, span) => {
+                let (a, b) = (self.int(a)?, self.int(b)?);
+                self.apply(*op, a, b, *span)
+            }
+            Kind::Compare(c, a, b) => c.holds(self.int(a)?, self.int(b)?).into(),
+            Kind::Equal(a, b) => self.equal(a, b)?.into(),
+            Kind::Not(x) => (self.int(x)? == 0).into(),
+            Kind::All(list) => {
+                for e in list {
+                    if self.int(e)? == 0 {
+                        return Ok(0);
+                    }
+                }
+                1
+            }
+            Kind::Any(list) => {
+                for e in list {
+                    if self.int(e)? != 0 {
+                        return Ok(1);
+                    }
+                }
+                0
+            }
+            Kind::Bits(x, shift, width, signed) => {
+                let v = self.int(x)? as u64 >> shift;
+                let unused = 64 - u32::from(*width).clamp(1, 64);
+                if *signed { (v << unused) as i64 >> unused } else { (v << unused >> unused) as i64 }
+            }
+            Kind::HasKey(m, key) => self.with_key(key, |run, key| run.stores[*m].get(key).is_some())?.into(),
+            Kind::Delete(m, key) => self.with_key(key, |run, key| run.stores[*m].remove(key))?.into(),
+            Kind::Length(m) => self.stores[*m].len() as i64,
+            Kind::Step { place, up, after } => {
+                let step = if *up { 1 } else { -1i64 };
+                let old = self.change(place, |v| v.wrapping_add(step))?;
+                if *after { old } else { within(old.wrapping_add(step), &e.ty) }
+            }
+            Kind::Find(m, key, var) => {
+                let ty = &self.clause.vars[*var];
+                match self.with_key(key, |run, key| run.stores[*m].get(key).map(|h| h.read(ty)))? {
+                    Some(v) => {
+                        self.vars[*var] = Some(v);
+                        1
+                    }
+                    None => 0,
+                }
+            }
+            _ => self.value(e)?.int(),
+        })
+    }
+
+    /// Strings by their characters, all else by their values.
+    fn equal(&mut self, a: &'r Expr, b: &'r Expr) -> Result<bool> {
+        if a.ty.is_text() && b.ty.is_text() {
+            // Most comparisons are of a value of the event and a literal.
+            if let (Kind::Leaf(i), Kind::Text(t)) = (&a.kind, &b.kind)
+                && let Datum::Text(s, _) = self.leaves[*i]
+            {
+                return Ok(s == &t[..]);
+            }
+            return Ok(self.value(a)?.chars() == self.value(b)?.chars());
+        }
+        Ok(self.value(a)? == self.value(b)?)
+    }
+
+    fn value(&mut self, e: &'r Expr) -> Result<Value> {
+        Ok(match &e.kind {
+            Kind::Nothing => Value::Int(0),
+            Kind::Text(b) if matches!(e.ty, Type::Str(_)) => Value::text(&b[..]),
+            Kind::Text(b) => Value::Bytes(b.clone()),
+            Kind::Leaf(i) => match self.leaves[*i] {
+                Datum::Int(v) => Value::Int(v),
+                Datum::Text(b, cut) => Value::Text(Text { bytes: b.to_vec(), cut }),
+                Datum::Bytes(b) => Value::Bytes(b.to_vec()),
+                Datum::Of(word, pid) => Value::Of { word, pid },
+            },
+            Kind::Var(i) => self.vars[*i].clone().unwrap_or_else(|| Value::zero(&e.ty)),
+            Kind::Map(m, key) => {
+                let ty = &e.ty;
+                self.with_key(key, |run, key| run.stores[*m].get(key).map(|h| h.read(ty)))?
+                    .unwrap_or_else(|| Value::zero(ty))
+            }
+            Kind::Choice(c, a, b) => {
+                let yes = self.int(c)? != 0;
+                self.value(if yes { a } else { b })?
+            }
+            Kind::Or(a, b) => match self.value(a)? {
+                v if v.int() != 0 => v,
+                _ => self.value(b)?,
+            },
+            Kind::Tuple(list) => Value::Tuple(list.iter().map(|e| self.value(e)).collect::<Result<_>>()?),
+            Kind::Part(of, n) => match self.value(of)? {
+                Value::Tuple(mut list) if *n < list.len() => list.swap_remove(*n),
+                _ => Value::zero(&e.ty),
+            },
+            Kind::Load(address, space) => self.load(address, *space, &e.ty)?,
+            Kind::Piece(of, offset) => {
+                let (of, offset) = (self.value(of)?, self.int(offset)?);
+                let size = self.size(&e.ty);
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let bytes = of.bytes().get(start..start.saturating_add(size)).unwrap_or_default();
+                Value::read(bytes, &e.ty)
+            }
+            Kind::TextAt(address, space, length) => self.text_at(address, *space, length)?,
+            Kind::Block(stmts, value) => match self.stmts(stmts)? {
+                Next::Go => self.value(value)?,
+                next => return Err(Stop::Leave(next)),
+            },
+            Kind::Call(name, args) => self.call(name, args, &e.ty)?,
+            _ => Value::Int(self.int(e)?),
+        })
+    }
+
+    fn size(&self, ty: &Type) -> usize {
+        self.program.declarations.size(ty).map_or(0, |s| s.0 as usize)
+    }
+
+    /// What is at an address; 0 where there is nothing.
+    fn load(&mut self, address: &'r Expr, space: Space, ty: &Type) -> Result<Value> {
+        let address = self.int(address)? as u64;
+        match self.event.memory(space, address, self.size(ty)) {
+            Memory::Bytes(b) => Ok(Value::read(&b, ty)),
+            Memory::Fault => {
+                *self.bad_reads += 1;
+                Ok(Value::zero(ty))
+            }
+            Memory::Unknown => Err(Stop::Unknown),
+        }
+    }
+
+    fn text_at(&mut self, address: &'r Expr, space: Space, length: &'r Expr) -> Result<Value> {
+        let (address, length) = (self.int(address)? as u64, self.int(length)?);
+        let max = self.program.config.max_strlen as usize;
+        // The length has room for a NUL.
+        let most = usize::try_from(length).unwrap_or(0).saturating_sub(1).min(max);
+        match self.event.text(space, address, most) {
+            Memory::Bytes(mut bytes) => {
+                let cut = bytes.len() > most && most == max;
+                bytes.truncate(most);
+                Ok(Value::Text(Text { bytes, cut }))
+            }
+            Memory::Fault => {
+                *self.bad_reads += 1;
+                Ok(Value::text(""))
+            }
+            Memory::Unknown => Err(Stop::Unknown),
+        }
+    }
+
+    fn call(&mut self, name: &str, args: &'r [Expr], ty: &Type) -> Result<Value> {
+        match name {
+            // xorshift64
+            "rand" => {
+                let mut x = *self.random;
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                *self.random = x;
+                return Ok(Value::Int((x >> 32) as i64));
+            }
+            "usym" => return Ok(Value::Of { word: self.int(&args[0])? as u64, pid: self.event.pid() }),
+            "frames" => {
+                let stack = self.int(&args[0])? as u64;
+                return self.event.frames(stack).map(|n| Value::Int(n as i64)).ok_or(Stop::Unknown);
+            }
+            "strftime" => {
+                let ns = self.int(&args[1])? as u64;
+                let wall = self.host.wall(Some(ns));
+                let Kind::Text(format) = &args[0].kind else { return Ok(Value::text("")) };
+                return Ok(Value::text(time::format(format, wall)));
+            }
+            "buf at" => {
+                let (address, n, user) = (self.int(&args[0])? as u64, self.int(&args[1])?, self.int(&args[2])?);
+                let n = usize::try_from(n).unwrap_or(0).min(self.program.config.max_strlen as usize);
+                let space = if user != 0 { Space::User } else { Space::Kernel };
+                return match self.event.memory(space, address, n) {
+                    Memory::Bytes(b) => Ok(Value::Bytes(b)),
+                    Memory::Fault => {
+                        *self.bad_reads += 1;
+                        Ok(Value::Bytes(Vec::new()))
+                    }
+                    Memory::Unknown => Err(Stop::Unknown),
+                };
+            }
+            _ => {}
+        }
+        let args = args.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+        library::call(name, &args, ty, self.program.config.max_strlen as usize).ok_or(Stop::Unknown)
+    }
+}
+
+/// An integer, cut to its type.
+fn within(v: i64, ty: &Type) -> i64 {
+    ty.as_int().map_or(v, |c| c.apply(v))
+}
