@@ -26,6 +26,7 @@ pub mod diag;
 pub mod expand;
 mod expr;
 pub mod format;
+mod headers;
 pub mod ir;
 mod library;
 pub mod maps;

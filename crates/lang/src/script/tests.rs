@@ -522,7 +522,7 @@ fn names_and_calls() {
     check_all(
         &[
             "begin { print(pidd); }",
-            "begin { print(O_CREATE); }",
+            "begin { print(O_CREATE); print(TCP_ESTABLISHD); }",
             "#include <linux/tcp.h>\nbegin { print(TCP_FOO_BAR); }",
             "begin { prnt(1); }",
             "begin { printf(1); }",
@@ -547,9 +547,13 @@ fn names_and_calls() {
             HINT: did you mean pid?
 
             stdin:1:15-23: ERROR: 'O_CREATE' is neither a value nor a constant [S0005]
-            begin { print(O_CREATE); }
+            begin { print(O_CREATE); print(TCP_ESTABLISHD); }
                           ~~~~~~~~
             HINT: did you mean O_CREAT?
+            stdin:1:32-46: ERROR: 'TCP_ESTABLISHD' is neither a value nor a constant [S0005]
+            begin { print(O_CREATE); print(TCP_ESTABLISHD); }
+                                           ~~~~~~~~~~~~~~
+            HINT: did you mean TCP_ESTABLISHED?
 
             stdin:2:15-26: ERROR: 'TCP_FOO_BAR' is neither a value nor a constant [S0005]
             begin { print(TCP_FOO_BAR); }
@@ -722,6 +726,16 @@ fn names_and_calls() {
             begin { print(str("x" == "y")); time(5); join(pid); ntop("1"); pton("x"); }
                                                                                 ~~~
             HINT: for instance "127.0.0.1" or "::1"
+        "#]],
+    );
+}
+
+#[test]
+fn constants_of_headers() {
+    check(
+        "#include <net/tcp_states.h>\nbegin { $a = TCP_CLOSE; $b = AF_INET6 == 10; $c = IPPROTO_TCP; $d = S_IFREG; $e = ENOENT; $f = SIGKILL; }",
+        expect![[r#"
+            begin int8 bool int8 int32 int8 int8
         "#]],
     );
 }

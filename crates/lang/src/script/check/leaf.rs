@@ -2,6 +2,7 @@
 
 use super::super::attach::{Arguments, Point};
 use super::super::diag::{Code, Diagnostic};
+use super::super::headers;
 use super::super::ir::{Expr, Kind, Leaf, What};
 use super::super::table::{self, Class, Row};
 use super::super::tokens::Result;
@@ -162,7 +163,7 @@ impl Checker<'_> {
         if let Some((v, of)) = self.declarations.constant(name) {
             return Ok(make(Kind::Const(v, false), Type::Enum(of.to_owned())));
         }
-        let found = match self.world.constant(name) {
+        let found = match self.world.constant(name).or_else(|| headers::constant(name)) {
             Some(v) => Found::Value(v),
             None => names::constant(name, None),
         };
@@ -181,7 +182,8 @@ impl Checker<'_> {
     pub(super) fn unknown_name(&self, name: &str, span: Span) -> Diagnostic {
         let rows = table::ROWS.iter().filter(|r| !matches!(r.class, Class::Later | Class::Refused)).map(|r| r.name);
         let macros = self.script.macros.iter().map(|m| m.name.as_str());
-        let near = self.near("", name, rows.chain(macros).chain(names::all(None).map(|n| -> &str { n })));
+        let constants = headers::names().chain(names::all(None)).map(|n| -> &str { n });
+        let near = self.near("", name, rows.chain(macros).chain(constants));
         let e = Diagnostic::new(Code::Name, span, format!("{} is neither a value nor a constant", quote(name)));
         let included = (!self.script.includes.is_empty()
             && name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit()))
