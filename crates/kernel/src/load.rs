@@ -36,14 +36,14 @@ pub fn load(plan: &Plan) -> Result<Loaded> {
     load_filtered(plan, plan.program_filters())
 }
 
-/// Loads with filters of the selected calls, as [`Session::filters`] wants them.
+/// Loads with filters of the selected calls, as `Session::filters` wants them.
 pub fn load_filtered(plan: &Plan, filters: Vec<(u32, lang::Filter)>) -> Result<Loaded> {
     let (mut loaded, later) = begin(plan, filters, None)?;
     loaded.add_iterator(&later);
     Ok(loaded)
 }
 
-/// Loads everything except [`Loaded::iterator`], which can wait until the command runs.
+/// Loads everything except `Loaded::iterator`, which can wait until the command runs.
 /// `command`: the command of the session, which waits.
 pub fn begin(plan: &Plan, filters: Vec<(u32, lang::Filter)>, command: Option<i32>) -> Result<(Loaded, Later)> {
     let _ = sys::bpf::raise_memory_limit();

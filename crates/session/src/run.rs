@@ -369,9 +369,10 @@ impl Run {
     /// Why no call was recorded, if calls were asked for, or nothing at all, and nothing else was recorded.
     fn no_calls(&self, ask: &Ask, stats: &Stats) -> Option<String> {
         let has_others = self.plan.functions.is_some() || self.plan.probes().next().is_some();
-        let something =
-            [stats.events, stats.dropped, stats.missed, stats.overwritten, stats.recorded("process:signal")];
-        if has_others || something.iter().any(|n| *n > 0) {
+        let in_flight = self.pump.counters().filter(|(s, _)| s.id == events::generated::P_INFLIGHT.id);
+        let shown = in_flight.map(|(_, n)| n.seen).chain([stats.recorded("process:signal")]);
+        let something = [stats.events, stats.dropped, stats.missed, stats.overwritten].into_iter().chain(shown);
+        if has_others || something.sum::<u64>() > 0 {
             return None;
         }
         let of_calls = self.pump.counters().filter(|(s, _)| s.class == events::Class::Syscall);

@@ -30,6 +30,7 @@ fn without_return(t: &Trace) -> usize {
 }
 
 fn arguments_and_calls(stderr: &str) -> (u64, u64) {
+    let stderr = stderr.lines().last().unwrap_or_default();
     let words: Vec<&str> = stderr.split_whitespace().collect();
     let before = |what: &str| {
         let at = words.iter().position(|w| w.starts_with(what)).unwrap_or_else(|| panic!("{what}: {stderr}"));

@@ -1,7 +1,7 @@
 //! A checked script: typed, without names, ready to be run or to be made into code.
 //!
 //! Every expression has 64 bits (integers of a type, in the type's sign), or is a string, bytes, or a tuple. What operators mean is
-//! in [`super::ops`].
+//! in `ops`.
 //!
 //! Invariant: an integer's value lies within its type; whoever stores one that may not casts it before.
 

@@ -1,4 +1,4 @@
-//! Text to the tree of a script: directives, declarations, settings, macros, clauses, statements. Expressions are [`super::expr`]'s.
+//! Text to the tree of a script: directives, declarations, settings, macros, clauses, statements. Expressions are `expr`'s.
 //!
 //! ```text
 //! #include <x>   #define N 1   struct s { … };   config = { … }   let @m = hash(9);   macro f($x) { … }   probe /p/ { … }

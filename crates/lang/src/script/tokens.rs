@@ -2,7 +2,7 @@
 //!
 //! They are read on demand, because probes and directives are not made of tokens.
 //!
-//! Invariant: what replaces macros is bounded ([`MAX_EXPANDED`]), and recursion of a parser too ([`Tokens::deeper`]).
+//! Invariant: what replaces macros is bounded ([`MAX_EXPANDED`]), and recursion of a parser too (`Tokens::deeper`).
 
 use super::diag::{Code, Diagnostic};
 use crate::diag::{Span, quote};
