@@ -238,7 +238,12 @@ impl Merged<'_> {
                 Ok(event) => event,
                 Err(what) => {
                     let path = &data.files[place.file as usize].0;
-                    data.damaged(path, place.at + at as u64, what, (c.bytes.len() - at) as u64);
+                    // Where an event lies in a compressed packet, nothing in the file corresponds to.
+                    let (from, rest) = match place.info.unpacked {
+                        None => (place.at + at as u64, (c.bytes.len() - at) as u64),
+                        Some(_) => (place.at, place.info.size),
+                    };
+                    data.damaged(path, from, what, rest);
                     c.at = c.bytes.len();
                     continue;
                 }
