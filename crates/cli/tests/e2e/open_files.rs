@@ -11,21 +11,23 @@ fn view(text: &str) -> (String, Vec<String>) {
 #[track_caller]
 fn twelve_files_three_ends_and_a_socket(text: &str, stacks: bool) {
     let (head, places) = view(text);
-    assert!(head.contains(" 16 still open, from 3 places"), "{text}");
+    assert!(head.contains(" 16 still open, from "), "{text}");
     let number = |word: &str| -> u64 {
         let before = head.split(word).next().and_then(|t| t.split(", ").last()).unwrap_or_default();
         before.trim().parse().expect("a number")
     };
     assert_eq!(number(" opened"), number(" closed") + 16, "{head}");
-    for (place, (n, call, function)) in places.iter().zip([
-        ("12 open, the oldest for ", "openat(AT_FDCWD, \"/dev/zero\", O_RDONLY)", "(leak)"),
-        ("3 open, the oldest for ", "pipe2(", "(ends)"),
-        ("1 open, for ", "socket(AF_UNIX, SOCK_STREAM, 0)", "(main)"),
-    ]) {
-        assert!(place.starts_with(n) && place.contains(call), "{place}");
-        assert!(!stacks || place.contains(function), "{place}");
+    // On a busy machine the first calls of a program may come before its unwind tables are there: such a stack is a place of its own.
+    for (n, call, function) in [
+        (12, "openat(AT_FDCWD, \"/dev/", "(leak)"),
+        (3, "pipe2(", "(ends)"),
+        (1, "socket(AF_UNIX, SOCK_STREAM, 0)", "(main)"),
+    ] {
+        let of_call: Vec<&String> = places.iter().filter(|p| p.contains(call)).collect();
+        let open = |p: &&String| p.split(' ').next().and_then(|n| n.parse::<u64>().ok()).expect("a number");
+        assert_eq!(of_call.iter().map(open).sum::<u64>(), n, "{text}");
+        assert!(!stacks || of_call.iter().any(|p| p.contains(function)), "{text}");
     }
-    assert_eq!(places.len(), 3, "{text}");
 }
 
 #[test]
