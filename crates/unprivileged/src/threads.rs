@@ -11,6 +11,7 @@
 //! where the walk wants rbp, which `/proc` does not have, and only in calls that the kernel restarts: others would fail with EINTR
 //! (signal(7)), which their program would see. A thread that runs is stopped for as long as its registers and its stack are copied.
 
+use crate::copied::{Copied, UNKNOWN};
 use engine::backend::code::{Code, Files};
 use engine::backend::in_flight::InFlight;
 use engine::capture::Limits;
@@ -21,16 +22,13 @@ use std::io;
 use sys::proc::{self, Doing};
 use sys::processors::Processors;
 use sys::ptrace::{self, Change};
-use unwind::walk::{Registers, Target, Walk};
-use unwind::{Ended, Rule};
+use unwind::Ended;
+use unwind::walk::{Registers, Walk};
 
-/// Bytes of a stack that are copied at once, and reads of 8 bytes elsewhere.
+/// Bytes of a stack that are copied at once.
 const COPY: usize = 256 << 10;
-const MOST_READS: u32 = 256;
 /// How often a thread that runs meanwhile is read again.
 const TRIES: usize = 4;
-/// The value of a register that is not known: no address, and no multiple of 8.
-const UNKNOWN: u64 = 0x4000_0000_0000_0001;
 /// What is read of a call's arguments.
 const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false, keep: KeepByCall::ALL };
 
@@ -417,49 +415,11 @@ impl Thread {
     fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16]) -> bool {
         let (bp, sp) = (registers[6], registers[7]);
         self.registers = registers;
-        let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code, reads: 0 };
+        let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code: Some(code), reads: 0 };
         let mut walk = Walk::new(target, Registers { pc, sp, bp }, unwind::stack::MAX_FRAMES);
         self.frames = walk.by_ref().map(|frame| frame.0).collect();
         self.ended = walk.ended();
         walk.registers().bp == UNKNOWN
-    }
-}
-
-/// A thread's registers, with a copy of the inner part of its stack.
-struct Copied<'s> {
-    tid: i32,
-    sp: u64,
-    registers: [u64; 16],
-    copy: &'s [u8],
-    code: &'s Code,
-    reads: u32,
-}
-
-impl Target for Copied<'_> {
-    fn read(&mut self, address: u64) -> Option<u64> {
-        let at = usize::try_from(address.wrapping_sub(self.sp)).ok();
-        if let Some(word) = at.and_then(|at| self.copy.get(at..)?.first_chunk::<8>()) {
-            return Some(u64::from_le_bytes(*word));
-        }
-        self.reads += 1;
-        if self.reads > MOST_READS {
-            return None;
-        }
-        let mut word = [0; 8];
-        let n = sys::mem::read(self.tid, address, &mut word).ok()?;
-        (n == 8).then(|| u64::from_le_bytes(word))
-    }
-
-    fn register(&mut self, number: u8) -> Option<u64> {
-        self.registers.get(usize::from(number)).copied().filter(|value| *value != UNKNOWN)
-    }
-
-    fn rule(&mut self, address: u64) -> Option<Rule> {
-        self.code.rule(address)
-    }
-
-    fn unmapped(&mut self) -> Option<Rule> {
-        self.code.unmapped()
     }
 }
 

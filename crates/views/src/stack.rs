@@ -31,6 +31,51 @@ pub struct Place<'a> {
     pub address: Option<u64>,
 }
 
+/// A frame with names of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The demangled name; empty where it is not known.
+    pub function: String,
+    /// The file that contains the code; empty where it is not known.
+    pub module: String,
+    /// The source file; empty where it is not known.
+    pub file: String,
+    /// The line in it.
+    pub line: u32,
+    /// Bytes from the beginning of the function.
+    pub offset: Option<u64>,
+    /// The offset in the file, or the address.
+    pub address: Option<u64>,
+    /// The compiler has put the function's code into that of the next frame.
+    pub inlined: bool,
+    /// The unwinder has guessed it.
+    pub guessed: bool,
+}
+
+impl Named {
+    /// Of a process, with what is known of it.
+    pub fn of(f: &events::names::Frame<'_>) -> Named {
+        Named {
+            function: f.function.into(),
+            module: f.module.into(),
+            file: f.file.into(),
+            line: f.line,
+            offset: f.offset,
+            address: f.address,
+            inlined: f.inlined,
+            guessed: f.guessed,
+        }
+    }
+
+    /// The frame and its address.
+    pub fn place(&self) -> Place<'_> {
+        let Named { function, module, file, line, inlined, guessed, .. } = self;
+        let (line, inlined, guessed) = (*line, *inlined, *guessed);
+        let frame = Frame { function, module, file, line, inlined, guessed, ..Frame::default() };
+        Place { frame, offset: self.offset, address: self.address }
+    }
+}
+
 /// Appends a line for each frame, innermost first; with source files and lines (strace -kk) where `sources`.
 pub fn text(stack: &[Place<'_>], sources: bool, out: &mut Vec<u8>) {
     stack.iter().for_each(|p| line(p, sources, out));

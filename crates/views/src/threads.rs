@@ -17,8 +17,7 @@ mod deadlock;
 mod json;
 mod text;
 
-use crate::profile;
-use crate::stack::Place;
+pub use crate::stack::Named as Frame;
 pub use deadlock::{Deadlock, find};
 pub use json::write as json;
 pub use text::{Style, write as text};
@@ -89,42 +88,6 @@ pub struct Actor {
     pub name: String,
     /// How, where the relation does not say it: a descriptor.
     pub how: String,
-}
-
-/// A frame of a stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    /// The demangled name; empty where it is not known.
-    pub function: String,
-    /// The file that contains the code; empty where it is not known.
-    pub module: String,
-    /// The source file; empty where it is not known.
-    pub file: String,
-    /// The line in it.
-    pub line: u32,
-    /// Bytes from the beginning of the function.
-    pub offset: Option<u64>,
-    /// The offset in the file, or the address.
-    pub address: Option<u64>,
-    /// The compiler has put the function's code into that of the next frame.
-    pub inlined: bool,
-    /// The unwinder has guessed it.
-    pub guessed: bool,
-}
-
-impl Frame {
-    fn place(&self) -> Place<'_> {
-        let frame = profile::Frame {
-            function: &self.function,
-            module: &self.module,
-            file: &self.file,
-            line: self.line,
-            inlined: self.inlined,
-            guessed: self.guessed,
-            kernel: false,
-        };
-        Place { frame, offset: self.offset, address: self.address }
-    }
 }
 
 /// What was found, all together.

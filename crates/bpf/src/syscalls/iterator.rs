@@ -83,6 +83,32 @@ fn slot_of_task(e: &mut Emitter<'_>, out: Label) {
     e.bind(at_home);
 }
 
+/// TASK and [`slot::SEQ`] `=` what the context has (meta, task).
+fn task_and_sequence(e: &mut Emitter<'_>) {
+    e.load(Size::D, TASK, R1, 8);
+    e.load(Size::D, R1, R1, 0);
+    e.load(Size::D, R1, R1, 0);
+    e.store_slot(slot::SEQ, R1);
+}
+
+/// [`slot::LEVEL`] `=` the level of the reading process's pid namespace.
+fn level_of_reader(e: &mut Emitter<'_>, at: &Ids) {
+    e.call(Helper::GetCurrentTaskBtf);
+    e.peek(slot::POINTER, 8, R0, at.thread_pid);
+    e.load_slot(R8, slot::POINTER);
+    e.peek(slot::LEVEL, 4, R8, at.level);
+}
+
+/// `*(slot) =` thread and process of the task (u32 each), as the reader knows them.
+fn ids(e: &mut Emitter<'_>, slot: i16, at: &Ids) {
+    level_of_reader(e, at);
+    e.mov(R8, TASK);
+    id(e, slot, at);
+    e.peek(slot::POINTER, 8, TASK, at.group_leader);
+    e.load_slot(R8, slot::POINTER);
+    id(e, slot + 4, at);
+}
+
 /// Writes `len` bytes at `base + off` to the sequence.
 fn write(e: &mut Emitter<'_>, base: Reg, off: i16, len: impl Into<Operand>, out: Label) {
     e.load_slot(R1, slot::SEQ);
@@ -100,10 +126,7 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     let (offsets, session) = (BtfOffsets::default(), Session::default());
     let mut e = Emitter::new(maps, &offsets, &session);
     let [out, other, wanted, no_tails, ended] = std::array::from_fn(|_| e.new_label());
-    e.load(Size::D, TASK, R1, 8);
-    e.load(Size::D, R1, R1, 0);
-    e.load(Size::D, R1, R1, 0);
-    e.store_slot(slot::SEQ, R1);
+    task_and_sequence(&mut e);
     e.note("no task: the end");
     e.jump_if(Cond::Eq, TASK, 0, out);
     e.mov(R2, TASK);
@@ -140,15 +163,7 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     e.note("who, as the reader knows them");
     e.call(Helper::KtimeGetNs);
     e.store_slot(slot::HEAD, R0);
-    e.call(Helper::GetCurrentTaskBtf);
-    e.peek(slot::POINTER, 8, R0, at.thread_pid);
-    e.load_slot(R8, slot::POINTER);
-    e.peek(slot::LEVEL, 4, R8, at.level);
-    e.mov(R8, TASK);
-    id(&mut e, slot::HEAD + 8, at);
-    e.peek(slot::POINTER, 8, TASK, at.group_leader);
-    e.load_slot(R8, slot::POINTER);
-    id(&mut e, slot::HEAD + 12, at);
+    ids(&mut e, slot::HEAD + 8, at);
     e.note("tails that were read at entry");
     e.load_state(R9, state::LEN);
     e.jump_if(Cond::Le, R9, state::ROOM, no_tails);
@@ -225,16 +240,10 @@ pub fn level(at: &Ids) -> Generated {
     let (offsets, session) = (BtfOffsets::default(), Session::default());
     let mut e = Emitter::new(&maps, &offsets, &session);
     let out = e.new_label();
-    e.load(Size::D, TASK, R1, 8);
-    e.load(Size::D, R1, R1, 0);
-    e.load(Size::D, R1, R1, 0);
-    e.store_slot(slot::SEQ, R1);
+    task_and_sequence(&mut e);
     e.note("once, behind the last task");
     e.jump_if(Cond::Ne, TASK, 0, out);
-    e.call(Helper::GetCurrentTaskBtf);
-    e.peek(slot::POINTER, 8, R0, at.thread_pid);
-    e.load_slot(R8, slot::POINTER);
-    e.peek(slot::LEVEL, 4, R8, at.level);
+    level_of_reader(&mut e, at);
     write(&mut e, R10, slot::LEVEL, 4, out);
     e.bind(out);
     e.mov(R0, 0);
@@ -255,21 +264,10 @@ pub fn registers(at: &Ids) -> Generated {
     let (offsets, session) = (BtfOffsets::default(), Session::default());
     let mut e = Emitter::new(&maps, &offsets, &session);
     let out = e.new_label();
-    e.load(Size::D, TASK, R1, 8);
-    e.load(Size::D, R1, R1, 0);
-    e.load(Size::D, R1, R1, 0);
-    e.store_slot(slot::SEQ, R1);
+    task_and_sequence(&mut e);
     e.note("no task: the end");
     e.jump_if(Cond::Eq, TASK, 0, out);
-    e.call(Helper::GetCurrentTaskBtf);
-    e.peek(slot::POINTER, 8, R0, at.thread_pid);
-    e.load_slot(R8, slot::POINTER);
-    e.peek(slot::LEVEL, 4, R8, at.level);
-    e.mov(R8, TASK);
-    id(&mut e, RECORD, at);
-    e.peek(slot::POINTER, 8, TASK, at.group_leader);
-    e.load_slot(R8, slot::POINTER);
-    id(&mut e, RECORD + 4, at);
+    ids(&mut e, RECORD, at);
     e.mov(R1, TASK);
     e.call(Helper::TaskPtRegs);
     e.mov(R8, R0);

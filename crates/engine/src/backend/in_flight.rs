@@ -74,7 +74,7 @@ impl InFlight {
         if schema.id == g::C_RAW.id { calls.has_unknown() } else { calls.contains(schema) }
     }
 
-    /// Reads what the programs did not read at entry; returns whether anything was read.
+    /// [`InFlight::complete_from`] the memory of its thread.
     pub fn complete(&mut self, limits: Limits) -> bool {
         if self.compat {
             // The state has the registers of a 64-bit call.
@@ -86,7 +86,7 @@ impl InFlight {
         self.complete_from(&mut Remote(self.tid as i32), limits)
     }
 
-    /// The same, of this memory.
+    /// Reads from `mem` what the programs did not read at entry; returns whether anything was read.
     pub fn complete_from(&mut self, mem: &mut impl Memory, limits: Limits) -> bool {
         let (schema, args) = self.class();
         let Some(layout) = events::registry::layout(schema.id).filter(|l| l.tails.iter().any(|t| !t.out)) else {

@@ -68,7 +68,7 @@ pub struct Jit {
     users: HashMap<u32, u32>,
     /// What was asked for, where it is to be packed.
     asked: Option<HashMap<u32, Functions>>,
-    /// The same of dumps: where functions begin and since when, where they end, and their names.
+    /// Functions of dumps that were asked for.
     asked_of_dumps: HashMap<u32, Timed>,
 }
 

@@ -333,12 +333,17 @@ struct Outcome {
     unresolved: Vec<String>,
 }
 
+/// Whether a view is a table of events, which shows their stacks whatever the lines of others show.
+fn is_table(show: &Show) -> bool {
+    view::find(&show.view, &[view::Of::Events]).is_ok_and(|kind| matches!(kind.make, Make::Table(_)))
+}
+
 /// What names functions, if stacks are shown.
 fn resolver(ask: &Ask, trace: &Trace, selection: &Selection, views: &[Show]) -> Result<Option<Resolver>> {
     let form = stacks::form(&ask.format)?;
     let kind = |v: &Show| !v.view.starts_with("stats");
     let shown = ask.table.by.is_some()
-        || views.iter().any(|v| v.view == "open")
+        || views.iter().any(is_table)
         || form != Stacks::Fields && ask.table.latency.is_none() && views.iter().any(kind);
     let known = trace.classes();
     let selected = known

@@ -244,16 +244,7 @@ impl Look {
         let raw = Stack { kernel: false, ended: t.ended as u8, guessed: 0, frames: &t.frames };
         let mut stack = Vec::new();
         self.resolver.frames(pid as u32, sys::time::monotonic(), &raw, &mut |f| {
-            stack.push(Frame {
-                function: f.function.into(),
-                module: f.module.into(),
-                file: f.file.into(),
-                line: f.line,
-                offset: f.offset,
-                address: f.address,
-                inlined: f.inlined,
-                guessed: f.guessed,
-            });
+            stack.push(Frame::of(f));
         });
         stack
     }

@@ -12,8 +12,7 @@ use engine::{Error, Result};
 use events::names::Stack;
 use views::calls::counted::{self, Counted};
 use views::calls::functions::Sort;
-use views::profile::Frame;
-use views::stack::Place;
+use views::stack::{Named, Place};
 
 /// Runs the command.
 pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
@@ -75,41 +74,6 @@ fn counts(shown: &Shown, sort: Sort, json: bool, rows: Option<usize>, output: &O
         counted::json(&all, rows.unwrap_or(usize::MAX), out);
     } else {
         counted::table(&all, rows.unwrap_or(fits), width, out);
-    }
-}
-
-/// A frame with its names.
-#[derive(Debug, Default)]
-struct Named {
-    function: String,
-    module: String,
-    file: String,
-    line: u32,
-    offset: Option<u64>,
-    address: Option<u64>,
-    inlined: bool,
-    guessed: bool,
-}
-
-impl Named {
-    fn of(f: &events::names::Frame<'_>) -> Named {
-        Named {
-            function: f.function.into(),
-            module: f.module.into(),
-            file: f.file.into(),
-            line: f.line,
-            offset: f.offset,
-            address: f.address,
-            inlined: f.inlined,
-            guessed: f.guessed,
-        }
-    }
-
-    fn place(&self) -> Place<'_> {
-        let Named { function, module, file, line, inlined, guessed, .. } = self;
-        let (line, inlined, guessed) = (*line, *inlined, *guessed);
-        let frame = Frame { function, module, file, line, inlined, guessed, ..Frame::default() };
-        Place { frame, offset: self.offset, address: self.address }
     }
 }
 

@@ -10,14 +10,13 @@
 //! after each exec and each call seen here that changes mappings, and when an address is in no mapping.
 
 use super::emit::Emitter;
+use crate::copied::Copied;
 use engine::backend::code::{Code, Files, id_of};
 use std::collections::{HashMap, HashSet};
-use unwind::Rule;
-use unwind::walk::{Registers, Target, Walk};
+use unwind::walk::{Registers, Walk};
 
-/// Bytes of a stack that are copied at once, and reads of 8 bytes elsewhere.
+/// Bytes of a stack that are copied at once.
 const COPY: usize = 64 << 10;
-const MOST_READS: u32 = 256;
 /// Processes; stacks whose ids are remembered.
 const MOST_PROCESSES: usize = 4096;
 const MOST_STACKS: usize = 1 << 20;
@@ -73,7 +72,7 @@ impl Stacks {
             }
             let Stacks { processes, copy, frames, .. } = self;
             let code = processes.get(&pid);
-            let target = Stopped { tid, sp, registers, copy: &copy[..copied], code, reads: 0 };
+            let target = Copied { tid, sp, registers, copy: &copy[..copied], code, reads: 0 };
             let mut walk = Walk::new(target, Registers { pc, sp, bp }, most.min(unwind::stack::MAX_FRAMES));
             frames.clear();
             guessed = 0;
@@ -109,60 +108,5 @@ impl Stacks {
             self.processes.clear();
         }
         self.processes.insert(pid, code);
-    }
-}
-
-/// A stopped thread, with a copy of the inner part of its stack.
-struct Stopped<'s> {
-    tid: i32,
-    sp: u64,
-    registers: [u64; 16],
-    copy: &'s [u8],
-    code: Option<&'s Code>,
-    reads: u32,
-}
-
-impl Target for Stopped<'_> {
-    fn read(&mut self, address: u64) -> Option<u64> {
-        let at = usize::try_from(address.wrapping_sub(self.sp)).ok();
-        if let Some(word) = at.and_then(|at| self.copy.get(at..)?.first_chunk::<8>()) {
-            return Some(u64::from_le_bytes(*word));
-        }
-        if self.reads >= MOST_READS {
-            return None;
-        }
-        self.reads += 1;
-        let mut word = [0; 8];
-        let n = sys::mem::read(self.tid, address, &mut word).ok()?;
-        (n == 8).then(|| u64::from_le_bytes(word))
-    }
-
-    fn register(&mut self, number: u8) -> Option<u64> {
-        self.registers.get(usize::from(number)).copied()
-    }
-
-    fn rule(&mut self, address: u64) -> Option<Rule> {
-        self.code?.rule(address)
-    }
-
-    fn unmapped(&mut self) -> Option<Rule> {
-        self.code?.unmapped()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_outside_of_the_copy_is_read_a_bounded_number_of_times() {
-        let tid = sys::process::own_pid();
-        let here = [7u64; 4];
-        let address = here.as_ptr() as u64;
-        let copy = 5u64.to_le_bytes();
-        let mut stopped = Stopped { tid, sp: 0x1000, registers: [0; 16], copy: &copy, code: None, reads: 0 };
-        assert_eq!((stopped.read(0x1000), stopped.read(address)), (Some(5), Some(7)));
-        stopped.reads = MOST_READS;
-        assert_eq!((stopped.read(0x1000), stopped.read(address), stopped.rule(1)), (Some(5), None, None));
     }
 }

@@ -27,12 +27,11 @@ const MOST: usize = 40;
 
 /// What is known of a function.
 #[derive(Default)]
-struct Row<'s> {
+struct Row {
     own: u64,
     total: u64,
     reasons: HashMap<String, u64>,
     wakers: HashMap<String, u64>,
-    key: Option<Key<'s>>,
 }
 
 /// Whether a frame is of the kernel's or of a library of the system's.
@@ -72,7 +71,7 @@ fn waker(frames: &[Frame<'_>]) -> Option<String> {
 pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(in_all(stacks).as_bytes());
     out.push(b'\n');
-    let mut rows: HashMap<Key<'_>, Row<'_>> = HashMap::new();
+    let mut rows: HashMap<Key<'_>, Row> = HashMap::new();
     let mut has_wakers = false;
     for e in stacks.entries() {
         let weight = e.tally.weight;
@@ -83,7 +82,7 @@ pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
         let mut seen = HashSet::new();
         for f in blocked.get(at..).unwrap_or_default() {
             let key = Key::of(f);
-            let row = rows.entry(key).or_insert_with(|| Row { key: Some(key), ..Row::default() });
+            let row = rows.entry(key).or_default();
             if seen.is_empty() {
                 row.own = row.own.saturating_add(weight);
                 if let Some(inner) = at.checked_sub(1).and_then(|inner| blocked.get(inner)) {
@@ -103,10 +102,10 @@ pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
         return;
     }
     out.push(b'\n');
-    let mut rows: Vec<Row<'_>> = rows.into_values().collect();
-    rows.sort_by_key(|r| match sort {
-        Sort::Own => (Reverse((r.own, r.total)), r.key),
-        Sort::Total => (Reverse((r.total, r.own)), r.key),
+    let mut rows: Vec<(Key<'_>, Row)> = rows.into_iter().collect();
+    rows.sort_by_key(|(key, r)| match sort {
+        Sort::Own => (Reverse((r.own, r.total)), *key),
+        Sort::Total => (Reverse((r.total, r.own)), *key),
     });
     let whole = stacks.kept();
     let right = ["self%", "total%", "self", "total"].map(|h| (h, Align::Right));
@@ -114,11 +113,10 @@ pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
     let last = has_wakers.then_some(("woken by", Align::Left));
     let mut columns = Columns::new(right.into_iter().chain(left).chain(last));
     let shown = rows.len().min(most_rows);
-    for row in rows.iter().take(shown) {
-        let Some(key) = row.key else { continue };
+    for (key, row) in rows.iter().take(shown) {
         let numbers = [percent(row.own, whole), percent(row.total, whole)].into_iter();
         let weights = [row.own, row.total].map(|w| stacks.unit().short(w));
-        let names = [module(&key), ascii(&name::function(&key.frame())), most(&row.reasons)];
+        let names = [module(key), ascii(&name::function(&key.frame())), most(&row.reasons)];
         let names = names.map(|n| name::shortened(&n, MOST).into_owned());
         let by = has_wakers.then(|| name::shortened(&most(&row.wakers), MOST).into_owned());
         columns.row(numbers.chain(weights).chain(names).chain(by).collect());
