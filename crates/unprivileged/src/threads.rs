@@ -224,6 +224,11 @@ impl Reader {
         Ok(found)
     }
 
+    /// What [`Reader::asleep`] remembers of this process is of no use any more: it has executed a program or mapped code.
+    pub fn forget(&mut self, pid: i32) {
+        self.seen.remove(&pid);
+    }
+
     /// Looks at a thread without stopping it. `known` are the registers that it had a moment ago.
     fn look(&self, pid: i32, tid: i32, code: &Code, is_64_bit: bool, known: Option<Kept>) -> Found {
         let mut last = None;

@@ -33,7 +33,9 @@ struct Dump {
     file: Option<File>,
     dump: JitDump,
     name: String,
+    /// When it was looked at, ns of the monotonic clock, and the bytes that it had.
     looked: u64,
+    size: u64,
 }
 
 #[derive(Default)]
@@ -99,7 +101,7 @@ impl Jit {
             Origin::Trace { .. } => return,
         };
         if let Some(file) = self.believed(&file, &name, &users) {
-            self.dumps.insert(pid, Dump { file: Some(file), dump: JitDump::default(), name, looked: 0 });
+            self.dumps.insert(pid, Dump { file: Some(file), dump: JitDump::default(), name, looked: 0, size: 0 });
         }
     }
 
@@ -129,18 +131,24 @@ impl Jit {
             self.packs_read.insert(pid);
             if let Some(text) = packs::read_file(dir, &dump_pack_of(pid)) {
                 let (dump, name) = (JitDump::of(lines_of_dump(&text)), dump_of(pid));
-                self.dumps.insert(pid, Dump { file: None, dump, name, looked: 0 });
+                self.dumps.insert(pid, Dump { file: None, dump, name, looked: 0, size: 0 });
             }
         }
         if matches!(origin, Origin::Live) {
             self.search(pid);
         }
-        let Dump { file, dump, looked, .. } = self.dumps.get_mut(&pid)?;
+        let Dump { file, dump, looked, size, .. } = self.dumps.get_mut(&pid)?;
         let now = sys::time::monotonic();
-        if let Some(file) = file.as_mut().filter(|_| dump.find(address, time).is_none())
-            && (*looked == 0 || now.saturating_sub(*looked) >= AGAIN_NS)
+        // Since it was read, other code may have been written over what it knows.
+        let is_due = |looked: u64, unknown: bool| {
+            looked == 0 || time >= looked || unknown && now.saturating_sub(looked) >= AGAIN_NS
+        };
+        if let Some(file) = file
+            && is_due(*looked, dump.find(address, time).is_none())
+            && let Ok(bytes) = file.metadata().map(|m| m.len())
+            && (bytes != *size || *looked == 0)
         {
-            *looked = now;
+            (*looked, *size) = (now, bytes);
             if let Err(e) = dump.read(file) {
                 let name = dump_of(pid);
                 self.refused.push(format!("{name}: not used: {e}"));

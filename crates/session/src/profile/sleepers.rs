@@ -37,7 +37,11 @@ impl Sleepers {
         }
         match ev.schema.name {
             "exit" if ev.pid() == ev.tid() => _ = self.pids.remove(&pid),
-            "exec" | "attach" | "map" if self.pids.len() < MOST => _ = self.pids.insert(pid),
+            "exec" | "attach" | "map" if self.pids.len() < MOST => {
+                // What was read of its code is of before.
+                self.reader.forget(pid);
+                self.pids.insert(pid);
+            }
             _ => {}
         }
     }
