@@ -7,6 +7,7 @@ mod groups;
 mod heap;
 mod help;
 mod man;
+mod run;
 mod stacks;
 mod topics;
 mod usage;
@@ -19,6 +20,7 @@ pub use complete::{complete, completions};
 pub use help::help;
 pub use man::man;
 use session::view::{self, Of};
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
@@ -66,6 +68,7 @@ fn command() -> Command {
             "Show what each thread is doing now, what it waits for and who holds that: deadlocks",
             stacks::stacks,
         ))
+        .subcommand(later("run", "Run a script in bpftrace's language: in the kernel's events, or without root", run::run))
         .subcommand(later("tracer", "Switch tracers of functions on and off in a running process", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
         .subcommand(later("diff", DIFF, diff))
@@ -204,7 +207,7 @@ fn record(c: Command) -> Command {
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(
                 "What to record: names of calls, %group, PROVIDER:… (see 'trapline list'); each -e may have a filter \
-                 and what to capture: kstack[=N], ustack[=N], comm, str(ARGUMENT)",
+                 and what to capture: kstack[=N], ustack[=N], comm, cpu, uid, gid, str(ARGUMENT)",
             )
         })
         .arg(leave())
@@ -919,6 +922,7 @@ fn session_args() -> Vec<Arg> {
 
 /// Reads the command line of a process that has begun at `started`, ns of the monotonic clock. One without a subcommand, or with another mistake, has been answered: its exit status.
 pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand, ExitCode> {
+    let argv = &*with_run(argv);
     let matches = command().try_get_matches_from(argv);
     let matches = match column(argv, &matches) {
         Some(argv) => command().try_get_matches_from(argv),
@@ -926,6 +930,23 @@ pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand,
     };
     let matches = matches.map_err(|e| usage::usage(&e, argv))?;
     ask::subcommand(&matches, started).ok_or(ExitCode::from(2))
+}
+
+/// The command line with `run` where a script stands alone: `trapline -e SCRIPT`, and what is called `bpftrace`, of which `-l` lists probes.
+fn with_run(argv: &[OsString]) -> Cow<'_, [OsString]> {
+    let Some((name, rest)) = argv.split_first() else { return Cow::Borrowed(argv) };
+    let is_peer = std::path::Path::new(name).file_name().is_some_and(|n| n == "bpftrace");
+    let first = rest.first().map(|w| w.to_string_lossy()).unwrap_or_default();
+    let command = match &*first {
+        "-l" | "-lv" | "-vl" if is_peer => {
+            let verbose = first.contains('v').then(|| "-v".into());
+            return std::iter::once(name.clone()).chain(["list".into()]).chain(verbose).chain(rest[1..].to_vec()).collect();
+        }
+        "--version" | "-V" | "--help" | "-h" => return Cow::Borrowed(argv),
+        _ if is_peer || first == "-e" => "run",
+        _ => return Cow::Borrowed(argv),
+    };
+    std::iter::once(name.clone()).chain([command.into()]).chain(rest.to_vec()).collect()
 }
 
 /// The command line with `--columns=N` for strace's `-a N`, where `-a` was taken for the whole machine: no command is called N.

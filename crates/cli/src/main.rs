@@ -9,7 +9,7 @@ mod slab;
 
 use ::session::output::complain;
 use ::session::run::Status;
-use ::session::{diff, graph, heap, pack, profile, record, report, threads, trace, tracer};
+use ::session::{diff, graph, heap, pack, profile, record, report, script, threads, trace, tracer};
 use args::Subcommand;
 use std::process::ExitCode;
 
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Subcommand::Profile(ask) => profile::run(&ask).map(Status::pass_on),
         Subcommand::Graph(ask) => graph::run(&ask).map(Status::pass_on),
         Subcommand::Heap(ask) => heap::run(&ask).map(Status::pass_on),
+        Subcommand::Run(ask) => script::run(&ask).map(Status::pass_on),
         Subcommand::Stacks(ask) => threads::run(&ask),
         Subcommand::Collector(ask) => heap::control::run(&ask),
         Subcommand::Report(ask) => report::run(&ask),

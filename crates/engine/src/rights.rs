@@ -130,7 +130,7 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
     if captures.kstack > 0 {
         return Err(refuse(probe, "stacks of the kernel are", "leave out kstack, or run trapline as root"));
     }
-    if sight == Sight::Anonymous && captures != Captures::default() {
+    if sight == Sight::Anonymous && captures != (Captures { cpu: captures.cpu, ..Captures::default() }) {
         let what = "it fires in any task, and what that task does is";
         return Err(refuse(probe, what, "leave out ustack and comm, or use profile: for your own tasks"));
     }
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn captures_of_the_kernel_and_of_strangers_are_refused() {
-        let with = |probe: &str, kstack, ustack, comm| ordinary(probe, Captures { kstack, ustack, comm }).is_ok();
+        let with = |probe: &str, kstack, ustack, comm| ordinary(probe, Captures { kstack, ustack, comm, ..Captures::default() }).is_ok();
         assert!(with("uprobe:/bin/sh:main", 0, 4, true) && with("profile:hz:99", 0, 4, true));
         assert!(!with("uprobe:/bin/sh:main", 1, 0, false) && !with("profile:hz:99", 4, 0, false));
         assert!(with("interval:ms:2", 0, 0, false));

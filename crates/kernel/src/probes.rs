@@ -367,6 +367,9 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
         Source::Chars(_) => None,
         Source::Comm => here(Tail::Comm),
+        Source::Cpu => Some(Field { value: Value::Cpu, tail: None }),
+        Source::Uid => Some(Field { value: Value::Uid, tail: None }),
+        Source::Gid => Some(Field { value: Value::Gid, tail: None }),
         Source::KernelStack(frames) => {
             let value = Value::KernelStack { frames: *frames, skip: way.own_frames() };
             Some(Field { value, tail: None })

@@ -33,6 +33,8 @@ pub struct Ask {
     pub lens: Lens,
     /// Threads as they are now.
     pub snapshot: Snapshot,
+    /// A script, and how it runs.
+    pub script: Scripts,
     /// The views: `--as VIEW[=FILE]`.
     pub show: Vec<Show>,
     /// A recorded trace, whole or in part.
@@ -425,6 +427,27 @@ pub struct Collector {
     pub pid: i32,
     /// The views, and what they show.
     pub ask: Ask,
+}
+
+/// A script, and how it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Scripts {
+    /// `-e`: its text.
+    pub text: Option<String>,
+    /// Its file; `-` is stdin.
+    pub file: Option<OsString>,
+    /// What follows it: `$1`, and `--name=value`.
+    pub args: Vec<String>,
+    /// `-c`: a command, in one word.
+    pub command: Option<String>,
+    /// `-f`: text or json.
+    pub format: Option<String>,
+    /// `--config NAME=VALUE`
+    pub config: Vec<String>,
+    /// `--raw-strings`
+    pub raw_strings: bool,
+    /// `--dry-run`
+    pub dry_run: bool,
 }
 
 /// How threads are looked at and shown (`trapline stacks`).

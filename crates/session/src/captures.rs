@@ -17,7 +17,7 @@ pub fn captures(capture: &Capture) -> Result<Captures> {
         frames("kstack", &capture.kstack, captures::KERNEL.into())? as u8,
         frames("ustack", &capture.ustack, captures::USER)?,
     );
-    Ok(Captures { kstack, ustack, comm: capture.comm })
+    Ok(Captures { kstack, ustack, comm: capture.comm, ..Captures::default() })
 }
 
 /// Whether strings are captured of probes other than calls: the last `--capture LEVEL` decides.

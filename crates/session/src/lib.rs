@@ -29,6 +29,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod running;
+pub mod script;
 mod show;
 mod stacks;
 pub mod start;

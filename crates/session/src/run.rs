@@ -210,6 +210,10 @@ impl Run {
                 self.in_time = true;
                 self.obey(Wish::Leave);
             }
+            if self.pump.is_to_end() && self.stopping.is_none() {
+                self.in_time = true;
+                self.obey(Wish::Leave);
+            }
             if self.is_for_nobody() && self.stopping.is_none() {
                 self.obey(Wish::Leave);
             }

@@ -284,6 +284,12 @@ pub fn rgid() -> u32 {
     unsafe { libc::getgid() }
 }
 
+/// The processor that the calling thread runs on.
+pub fn own_cpu() -> Option<u32> {
+    // SAFETY: no arguments.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 /// The first of these processes with a thread that the real user may not inspect by ptrace's rules: no capability and no
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///

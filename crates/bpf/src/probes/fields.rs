@@ -33,6 +33,12 @@ pub enum Value {
     },
     /// The id of the process's stack: at most so many frames.
     UserStack(u16),
+    /// The processor.
+    Cpu,
+    /// The thread's user.
+    Uid,
+    /// The thread's group.
+    Gid,
     /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
     /// these offsets, the second one is multiplied.
     User {
@@ -187,6 +193,19 @@ pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
         Value::Constant(n) => e.constant(R1, *n as u64),
         Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),
+        Value::Cpu => {
+            e.call(Helper::GetSmpProcessorId);
+            e.mov(R1, R0);
+        }
+        Value::Uid | Value::Gid => {
+            e.call(Helper::GetCurrentUidGid);
+            e.mov(R1, R0);
+            // The user is in the low half.
+            if matches!(value, Value::Uid) {
+                e.alu(Alu::Lsh, R1, 32);
+            }
+            e.alu(Alu::Rsh, R1, 32);
+        }
         Value::UserStack(frames) => stack(e, |e, stacks| stacks::user(e, stacks, *frames)),
         Value::Context { off, size, signed } => {
             context(e);

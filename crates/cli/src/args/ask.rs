@@ -2,8 +2,8 @@
 
 use clap::ArgMatches;
 use session::ask::{
-    Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Lens, Names, Profiles, Recorded, Select, Session,
-    Show, Slab, Snapshot, Tables, Targets, Tracer, Tracing,
+    Ask, Capture, Collector, Format, FunctionCalls, Heaps, Keep, Lens, Names, Profiles, Recorded, Scripts, Select,
+    Session, Show, Slab, Snapshot, Tables, Targets, Tracer, Tracing,
 };
 use session::manner;
 use std::ffi::OsString;
@@ -150,6 +150,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             percent_limit: text(m, "percent-limit"),
         },
         snapshot: Snapshot { each: flag(m, "each"), no_stop: flag(m, "no-stop") },
+        script: script(m),
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
         trace: Recorded {
             dir: one::<OsString>(m, "dir").map(PathBuf::from),
@@ -225,6 +226,7 @@ pub enum Subcommand {
     Graph(Box<Ask>),
     Heap(Box<Ask>),
     Stacks(Box<Ask>),
+    Run(Box<Ask>),
     Collector(Box<Collector>),
     Report(Box<Ask>),
     /// Two recordings: the one before, and the one after.
@@ -259,6 +261,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("profile", _) => Subcommand::Profile(whole()),
         ("graph", _) => Subcommand::Graph(whole()),
         ("stacks", _) => Subcommand::Stacks(whole()),
+        ("run", _) => Subcommand::Run(whole()),
         ("heap", None) => Subcommand::Heap(whole()),
         ("heap", Some((what, m))) => Subcommand::Collector(Box::new(Collector {
             what: what.into(),
@@ -279,6 +282,23 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("complete", _) => Subcommand::Complete(text(m, "before")?, text(m, "after")?),
         _ => return None,
     })
+}
+
+/// A script is a text, or the first of the words.
+fn script(m: &ArgMatches) -> Scripts {
+    let text = text(m, "script");
+    let mut words = words(m, "args");
+    let file = (text.is_none() && !words.is_empty()).then(|| words.remove(0));
+    Scripts {
+        text,
+        file,
+        args: words.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
+        command: self::text(m, "cmd"),
+        format: self::text(m, "format"),
+        config: texts(m, "config"),
+        raw_strings: flag(m, "raw-strings"),
+        dry_run: flag(m, "dry-run"),
+    }
 }
 
 fn diff(m: &ArgMatches) -> Subcommand {

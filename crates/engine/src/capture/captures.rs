@@ -16,14 +16,24 @@ pub struct Captures {
     pub ustack: u16,
     /// The thread's name.
     pub comm: bool,
+    /// The processor.
+    pub cpu: bool,
+    /// The thread's user.
+    pub uid: bool,
+    /// The thread's group.
+    pub gid: bool,
 }
 
 impl Captures {
     /// Names and types of what is captured, in their order in an event.
     pub fn fields(self) -> Vec<(&'static str, Type)> {
         let stack = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Stack });
+        let number = Type::Int(Int { size: 8, signed: false, fmt: Fmt::Dec });
         let all = [
             ("comm", Type::Str(StrKind::Text), self.comm),
+            ("cpu", number, self.cpu),
+            ("uid", number, self.uid),
+            ("gid", number, self.gid),
             ("kstack", stack, self.kstack > 0),
             ("ustack", stack, self.ustack > 0),
         ];
@@ -36,6 +46,14 @@ impl Captures {
             kstack: self.kstack.max(other.kstack),
             ustack: self.ustack.max(other.ustack),
             comm: self.comm || other.comm,
+            cpu: self.cpu || other.cpu,
+            uid: self.uid || other.uid,
+            gid: self.gid || other.gid,
         }
+    }
+
+    /// Those that calls do not have: they have their processors, and the ids of their threads are known.
+    pub fn not_of_calls(self) -> Option<&'static str> {
+        [("cpu", self.cpu), ("uid", self.uid), ("gid", self.gid)].into_iter().find(|c| c.1).map(|c| c.0)
     }
 }

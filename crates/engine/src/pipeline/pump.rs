@@ -23,6 +23,8 @@ pub enum Flow {
     Continue,
     /// No more: it has seen enough (a reader that has gone, a limit that is reached).
     Stop,
+    /// The session is to end. What comes until then is still shown.
+    End,
 }
 
 /// Receives the events of a session or of a trace, in the order of their emission.
@@ -140,6 +142,8 @@ pub struct Pump<'b> {
     first_event: Option<u64>,
     malformed: u64,
     failures: Vec<Error>,
+    /// A sink has asked for the end.
+    ends: bool,
     idle: u32,
 }
 
@@ -158,6 +162,7 @@ impl<'b> Pump<'b> {
             first_event: None,
             malformed: 0,
             failures: Vec::new(),
+            ends: false,
             idle: 0,
         }
     }
@@ -213,7 +218,18 @@ impl<'b> Pump<'b> {
         let now = time::monotonic();
         self.take_maps();
         let Pump {
-            source, selection, world, outlets, maps, counters, first_event, malformed, failures, ordered, ..
+            source,
+            selection,
+            world,
+            outlets,
+            maps,
+            counters,
+            first_event,
+            malformed,
+            failures,
+            ordered,
+            ends,
+            ..
         } = self;
         let mut shown = |bytes: &[u8], world: &mut World| {
             let Ok(ev) = Event::parse(bytes) else {
@@ -224,7 +240,7 @@ impl<'b> Pump<'b> {
             if ev.schema.class != Class::Process && first_event.is_none() {
                 *first_event = Some(ev.time());
             }
-            let counter = show(&ev, selection, world, outlets, failures);
+            let counter = show(&ev, selection, world, outlets, (failures, ends));
             let counters = counters.entry(ev.schema.id).or_default();
             counters.seen += 1;
             *counter(counters) += 1;
@@ -238,7 +254,7 @@ impl<'b> Pump<'b> {
         let idle = self.idle > 0;
         self.each_open(|sink, world| {
             let flow = if idle { sink.idle(now)? } else { Flow::Continue };
-            if flow == Flow::Stop { Ok(flow) } else { sink.catch_up(now, world) }
+            if flow == Flow::Continue { sink.catch_up(now, world) } else { Ok(flow) }
         });
         self.each_open(|sink, _| sink.flush());
         Turn { idle: self.idle, ended: polled.ended }
@@ -247,19 +263,19 @@ impl<'b> Pump<'b> {
     fn each_open(&mut self, mut act: impl FnMut(&mut (dyn Sink + 'b), &World) -> Result<Flow, Error>) {
         for outlet in self.outlets.iter_mut().filter(|o| o.open) {
             let flow = act(outlet.sink.as_mut(), &self.world);
-            settle(outlet, flow, &mut self.failures);
+            settle(outlet, flow, (&mut self.failures, &mut self.ends));
         }
     }
 
     /// Mappings come late, and each processor's by itself: views see them when they come.
     fn take_maps(&mut self) {
-        let Pump { maps, monitor, selection, world, outlets, failures, .. } = self;
+        let Pump { maps, monitor, selection, world, outlets, failures, ends, .. } = self;
         maps.drain(|mapping| {
             if let Some(monitor) = monitor {
                 monitor.mapping(mapping);
             }
             if let Ok(ev) = Event::parse(mapping) {
-                show(&ev, selection, world, outlets, failures);
+                show(&ev, selection, world, outlets, (&mut *failures, &mut *ends));
             }
         });
         if let Some(monitor) = monitor {
@@ -270,6 +286,11 @@ impl<'b> Pump<'b> {
     /// Whether no sink wants more; false where there are none.
     pub fn is_unread(&self) -> bool {
         !self.outlets.is_empty() && self.outlets.iter().all(|o| !o.open)
+    }
+
+    /// Whether a sink has asked for the end of the session.
+    pub fn is_to_end(&self) -> bool {
+        self.ends
     }
 
     /// Ends the sinks. What they could not write is counted as dropped. `lost`: events that never reached the pump, where that is known.
@@ -362,7 +383,7 @@ fn show(
     selection: &Selection,
     world: &mut World,
     outlets: &mut [Outlet<'_>],
-    failures: &mut Vec<Error>,
+    (failures, ends): (&mut Vec<Error>, &mut bool),
 ) -> fn(&mut Counters) -> &mut u64 {
     world.before(ev);
     let mut counter: fn(&mut Counters) -> &mut u64 = |c| &mut c.filtered;
@@ -372,7 +393,7 @@ fn show(
             counter = |c| &mut c.dropped;
             for outlet in outlets.iter_mut().filter(|o| o.open) {
                 let flow = outlet.sink.event(ev, world);
-                settle(outlet, flow, failures);
+                settle(outlet, flow, (&mut *failures, &mut *ends));
                 // What cannot be written after all is taken back at the end.
                 counter = |c| &mut c.recorded;
             }
@@ -382,9 +403,10 @@ fn show(
     counter
 }
 
-fn settle(outlet: &mut Outlet<'_>, flow: Result<Flow, Error>, failures: &mut Vec<Error>) {
+fn settle(outlet: &mut Outlet<'_>, flow: Result<Flow, Error>, (failures, ends): (&mut Vec<Error>, &mut bool)) {
     match flow {
         Ok(Flow::Continue) => {}
+        Ok(Flow::End) => *ends = true,
         Ok(Flow::Stop) => outlet.open = false,
         Err(e) => {
             outlet.open = false;

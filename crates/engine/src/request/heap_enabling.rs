@@ -78,7 +78,7 @@ pub fn heap_enablings(requests: &[Request], more: Captures) -> Result<Vec<HeapEn
     let mut all: Vec<HeapEnabling> = Vec::new();
     for request in requests {
         for name in request.names.iter().filter(|n| n.starts_with(heap::classes::PROVIDER)) {
-            let Captures { kstack, ustack, comm } = request.captures;
+            let Captures { kstack, ustack, comm, .. } = request.captures;
             if kstack > 0 || comm || !request.strings.is_empty() {
                 let why = "an allocation captures only its stack in the program";
                 return Err(Error::usage(format!("-e {name}"), why, "ustack, or no capture"));

@@ -1,7 +1,7 @@
 //! What an `-e` asks for, as it is written.
 //!
 //! ```text
-//! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [str(ARGUMENT)]…'
+//! -e 'PROBE[,PROBE]… [/FILTER/] [kstack[=N]] [ustack[=N]] [comm] [cpu] [uid] [gid] [str(ARGUMENT)]…'
 //! ```
 
 use crate::capture::captures::{self, Captures};
@@ -71,8 +71,11 @@ impl Request {
                 ("kstack", Some(n), _) => self.captures.kstack = n as u8,
                 ("ustack", _, Some(n)) => self.captures.ustack = n,
                 ("comm", ..) if n.is_none() => self.captures.comm = true,
+                ("cpu", ..) if n.is_none() => self.captures.cpu = true,
+                ("uid", ..) if n.is_none() => self.captures.uid = true,
+                ("gid", ..) if n.is_none() => self.captures.gid = true,
                 _ => {
-                    let todo = "kstack[=N] (at most 127), ustack[=N] (at most 512), comm or str(ARGUMENT)";
+                    let todo = "kstack[=N] (at most 127), ustack[=N] (at most 512), comm, cpu, uid, gid or str(ARGUMENT)";
                     return Err(Error::usage(
                         format!("-e {text}"),
                         format!("'{word}' is not something to capture"),
@@ -127,7 +130,7 @@ mod tests {
         let r = Request::parse("uprobe:/bin/sh:main,read /args.fd == 3 && pid / 2 > 1/ kstack ustack=5 comm").unwrap();
         assert_eq!(r.names, ["uprobe:/bin/sh:main", "read"]);
         assert_eq!(r.filter.as_deref(), Some("args.fd == 3 && pid / 2 > 1"));
-        assert_eq!(r.captures, Captures { kstack: captures::KERNEL, ustack: 5, comm: true });
+        assert_eq!(r.captures, Captures { kstack: captures::KERNEL, ustack: 5, comm: true, ..Captures::default() });
         let r = Request::parse("uprobe:/usr/bin/x:y").unwrap();
         assert_eq!((r.filter, r.captures), (None, Captures::default()));
         let r = Request::parse(r#"uprobe:./p:"a::f(int, char*)",read /pid == 1/ str(arg0) str(args.why)"#).unwrap();

@@ -47,6 +47,12 @@ pub enum Source {
     Chars(ArgLocation),
     /// The thread's name.
     Comm,
+    /// The processor.
+    Cpu,
+    /// The thread's user.
+    Uid,
+    /// The thread's group.
+    Gid,
     /// Return addresses in the kernel: so many at most.
     KernelStack(u8),
     /// Return addresses in the process: so many at most.
@@ -321,6 +327,9 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         types.push(dynamic::Field { name: if taken { format!("task_{name}") } else { name.into() }, ty });
         fields.push(match name {
             "comm" => Source::Comm,
+            "cpu" => Source::Cpu,
+            "uid" => Source::Uid,
+            "gid" => Source::Gid,
             "kstack" => Source::KernelStack(captures.kstack),
             _ => Source::UserStack(captures.ustack),
         });
@@ -390,6 +399,11 @@ fn no_string(probe: &str, argument: &str, known: bool, all: &[dynamic::Field]) -
     let names: Vec<&str> = all.iter().map(|f| f.name.as_str()).collect();
     let todo = if names.is_empty() { "it has no arguments".into() } else { format!("it has {}", names.join(", ")) };
     Error::usage(what, "no such argument", todo)
+}
+
+/// The type of the field that an argument becomes in events; none where no program can find it.
+pub fn field_type(arg: &ArgInfo) -> Option<Type> {
+    argument(arg, false).map(|(ty, _)| ty)
 }
 
 /// Type and source of an argument; none where no program can find it.

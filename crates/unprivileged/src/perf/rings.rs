@@ -269,7 +269,7 @@ fn clock_of(e: &ProbeEnabling) -> Option<(u64, u64)> {
 /// Whether this backend has the probe and all that its events capture.
 pub fn can_carry(e: &ProbeEnabling) -> bool {
     let has = |f: &Source| match f {
-        Source::Comm | Source::UserStack(_) | Source::Hidden { .. } => true,
+        Source::Comm | Source::Cpu | Source::Uid | Source::Gid | Source::UserStack(_) | Source::Hidden { .. } => true,
         Source::Number(n) => n.at == ArgLocation::EventAddress,
         _ => false,
     };

@@ -104,6 +104,9 @@ impl Samples {
             args.push(match field {
                 Source::UserStack(_) => stack,
                 Source::Number(_) => sample.addr,
+                Source::Cpu => sample.stamp.cpu.into(),
+                Source::Uid => processes.ids(pid, tid).0.into(),
+                Source::Gid => processes.ids(pid, tid).1.into(),
                 Source::Comm => {
                     cap |= 1u16.checked_shl(2 * i as u32).unwrap_or(0);
                     1

@@ -1,0 +1,250 @@
+//! `trapline run`: scripts in bpftrace's dialect, over the events of a session.
+//!
+//! ```text
+//! text ─► lang::script ◄─ places::Catalogue (probes, arguments) ─► Program ─► places: requests of -e, clauses by probe
+//!                                                                                │
+//!   record::run_with ─► pump ─► sink::ScriptSink ─► seen::Seen ─► lang's Machine ┴► views::script ─► stdout
+//! ```
+//!
+//! A script asks for what any `-e` can ask for, and so every backend serves it: what each probe's clauses read is what is captured.
+
+mod places;
+mod seen;
+mod sink;
+
+use crate::ask::Ask;
+use crate::output::{Output, complain};
+use crate::record;
+use crate::run::Status;
+use crate::run::interrupts::Interrupts;
+use crate::view::screen::Clocks;
+use engine::{Error, Result, rights};
+use lang::script::{self, Parameters, Program, Severity};
+use places::{Catalogue, Places};
+use sink::{Manner, Script, ScriptSink};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::Read;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Runs the command.
+pub fn run(ask: &Ask) -> Result<Status> {
+    let (name, text) = source(ask)?;
+    let mut ask = ask.clone();
+    whose(&mut ask)?;
+    let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
+    let catalogue = Catalogue::new(of_calls, pid_of(&ask));
+    let program = compile(&ask, (&name, &text), &catalogue)?;
+    let places = find(&program, (&name, &text), &catalogue)?;
+    if ask.script.dry_run {
+        return Ok(Status::Exit(0));
+    }
+    known(&program, &places, (&name, &text))?;
+    if places.attached == 0 && places.begin.is_empty() && places.end.is_empty() && places.intervals.is_empty() {
+        return Err(Error::failed(name, "no probe of it exists", "see 'trapline list'"));
+    }
+    if places.attached > 0 && ask.target.command.is_empty() && ask.target.attach.is_empty() && !ask.target.all {
+        let why = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "nothing is traced".into());
+        return Err(Error::failed("the whole machine", why, "trace a command or a process: -c COMMAND, -p PID"));
+    }
+    let output = match ask.keep.output.take() {
+        Some(path) => Output::open(Some(&path), false, false)?,
+        None => Output::view(None)?,
+    };
+    let manner = Manner { json: ask.script.format.as_deref() == Some("json"), raw_strings: ask.script.raw_strings };
+    let requests = places.requests.clone();
+    let (attached, quiet) = (places.attached + places.begin.len() + places.end.len() + places.intervals.len(), ask.quiet);
+    let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
+    let script = Rc::new(RefCell::new(script));
+    if quiet == 0 && !manner.json {
+        eprintln!("Attached {attached} probe{}", if attached == 1 { "" } else { "s" });
+    }
+    script.borrow_mut().begin(None);
+    let is_over = script.borrow().exit().is_some();
+    let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
+    let mut status = Ok(Status::Exit(0));
+    if is_over {
+        script.borrow_mut().finish(None);
+    } else if requests.is_empty() && !has_target {
+        alone(&script);
+    } else {
+        ask.select.expr = if requests.is_empty() { vec!["none".into()] } else { requests };
+        // What it has to say of itself is about a recording.
+        ask.quiet = ask.quiet.max(1);
+        let sink = ScriptSink(Rc::clone(&script));
+        status = record::run_with(&ask, vec![Box::new(sink)]);
+    }
+    let script = script.borrow();
+    if quiet < 2 {
+        script.troubles().iter().for_each(|line| complain(line));
+    }
+    let status = status?;
+    Ok(match (script.exit(), status) {
+        (Some(code), _) => Status::Exit(code as u8),
+        (None, Status::Exit(125)) if script.is_unread() => Status::Exit(0),
+        _ => Status::Exit(0),
+    })
+}
+
+/// The script's name and its text.
+fn source(ask: &Ask) -> Result<(String, String)> {
+    let of_file = |path: &OsString| -> Result<(String, String)> {
+        let name = path.to_string_lossy().into_owned();
+        let failed = |e: std::io::Error| Error::failed(&*name, e.to_string(), "name a script");
+        let mut bytes = Vec::new();
+        // Longer ones are refused by name.
+        let most = lang::script::parse::MAX_SCRIPT as u64 + 1;
+        match name.as_str() {
+            "-" => std::io::stdin().take(most).read_to_end(&mut bytes).map_err(failed)?,
+            _ => std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut bytes)).map_err(failed)?,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| Error::failed(&*name, "it is not UTF-8", "name a script"))?;
+        Ok((if name == "-" { "stdin".into() } else { name.clone() }, text))
+    };
+    match (&ask.script.text, &ask.script.file) {
+        (Some(text), _) => Ok(("stdin".into(), text.clone())),
+        (None, Some(path)) => of_file(path),
+        (None, None) => Err(Error::usage(
+            "run",
+            "no script is given",
+            "trapline run FILE, or trapline run -e 'begin { printf(\"hello\\n\"); exit(); }'",
+        )),
+    }
+}
+
+/// Whose events: a command, a process, or, for root, the whole machine.
+fn whose(ask: &mut Ask) -> Result<()> {
+    if let Some(command) = &ask.script.command {
+        ask.target.command = split(command)?;
+        if !ask.target.attach.is_empty() {
+            return Err(Error::usage("-c", "given together with -p", "leave one of them out"));
+        }
+    } else if ask.target.attach.is_empty() && rights::kernel_backend_is_usable().is_ok() {
+        ask.target.all = true;
+    }
+    Ok(())
+}
+
+/// The words of a command: blanks separate them, quotes and backslashes hold them together.
+fn split(text: &str) -> Result<Vec<OsString>> {
+    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            ('\\', None | Some('"')) => word.extend(chars.next()),
+            ('"' | '\'', None) => (quote, any) = (Some(c), true),
+            (c, None) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word).into());
+                }
+                any = false;
+            }
+            (c, _) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word.into());
+    }
+    match (quote, words.is_empty()) {
+        (Some(_), _) => Err(Error::usage(format!("-c {text}"), "a quote in it is not closed", "close it")),
+        (None, true) => Err(Error::usage("-c", "it names no command", "for instance -c 'ls /'")),
+        _ => Ok(words),
+    }
+}
+
+/// Whether calls are traced by ptrace, which has no tracepoints.
+fn traces_calls_by_ptrace(ask: &Ask) -> bool {
+    ask.tracing.backend.as_deref() == Some("ptrace") || rights::kernel_backend_is_usable().is_err()
+}
+
+fn pid_of(ask: &Ask) -> Option<u32> {
+    ask.target.attach.first()?.split(',').next()?.parse().ok()
+}
+
+/// Reads and checks the script; mistakes and warnings are printed.
+fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Program> {
+    let mut params = Parameters::default();
+    for word in &ask.script.args {
+        match word.strip_prefix("--").map(|named| named.split_once('=').unwrap_or((named, "true"))) {
+            Some((name, value)) => params.named.push((name.into(), value.into())),
+            None => params.positional.push(word.clone()),
+        }
+    }
+    for setting in &ask.script.config {
+        let Some((name, value)) = setting.split_once('=') else {
+            return Err(Error::usage(format!("--config {setting}"), "it has no value", "--config NAME=VALUE"));
+        };
+        params.config.push((name.trim().into(), value.trim().into()));
+    }
+    let (all, program) = match script::compile(text, &params, catalogue) {
+        Ok(mut program) => (std::mem::take(&mut program.warnings), Some(program)),
+        Err(all) => (all, None),
+    };
+    for d in all.iter().filter(|d| ask.quiet == 0 || d.severity == Severity::Error) {
+        eprintln!("{}", d.show(name, text));
+    }
+    program.ok_or(Error::Said)
+}
+
+/// The places of all clauses; probes that do not exist are what the settings say.
+fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Places> {
+    use lang::script::config::MissingProbes;
+    let mut refused = false;
+    let missing = |point: &script::attach::Point, e: &Error| {
+        let level = match program.config.missing_probes {
+            MissingProbes::Error => "ERROR",
+            MissingProbes::Warn => "WARNING",
+            MissingProbes::Ignore => return,
+        };
+        refused |= level == "ERROR";
+        eprintln!("{name}:{}: {level}: {e}", script::diag::place(point.span, text));
+    };
+    let places = places::places(program, catalogue, missing)?;
+    if refused { Err(Error::Said) } else { Ok(places) }
+}
+
+/// Refuses clauses that read what no event of their probes has.
+fn known(program: &Program, places: &Places, (name, text): (&str, &str)) -> Result<()> {
+    let mut refused = false;
+    for clause in &program.clauses {
+        for leaf in &clause.leaves {
+            let Some((what, todo)) = places::unknown(leaf, clause, places) else { continue };
+            let at = script::diag::place(clause.span, text);
+            let at = at.split('-').next().unwrap_or_default();
+            eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");
+            refused = true;
+        }
+    }
+    if refused { Err(Error::Said) } else { Ok(()) }
+}
+
+/// Runs what needs no session: intervals, until it ends itself, or a signal ends it.
+fn alone(script: &Rc<RefCell<Script>>) {
+    const LONGEST: u64 = 20_000_000;
+    let mut interrupts = Interrupts::watch(false);
+    loop {
+        let mut script = script.borrow_mut();
+        script.until(sys::time::monotonic(), None);
+        script.flush();
+        if script.exit().is_some() || script.is_unread() || interrupts.poll().is_some() {
+            script.finish(None);
+            return;
+        }
+        let wait = script.next_due().map_or(LONGEST, |due| due.saturating_sub(sys::time::monotonic()).min(LONGEST));
+        std::thread::sleep(Duration::from_nanos(wait));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn commands_are_split_into_words() {
+        let words = |text: &str| split(text).unwrap().into_iter().map(|w| w.into_string().unwrap()).collect::<Vec<_>>();
+        assert_eq!(words(r#" ls  -l "a b" 'c "d' e\ f "" "#), ["ls", "-l", "a b", "c \"d", "e f", ""]);
+        assert!(split("'a").is_err() && split("  ").is_err());
+    }
+}

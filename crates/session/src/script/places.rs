@@ -1,0 +1,459 @@
+//! Where the clauses of a script run: their probes become requests, and the classes of events lead back to clauses.
+//!
+//! ```text
+//! Point ─► pattern of the catalogue ─► probes ─► one request for each, with what all its clauses capture
+//!                                        └─────► clauses, by the probe's name
+//! ```
+
+use engine::capture::captures;
+use engine::provider::{self, Probe, quoting};
+use engine::request::probe_enabling;
+use engine::request::select::Calls;
+use engine::{Error, Result};
+use events::registry;
+use events::schema::{Class, Ret, Schema};
+use events::types::{Fmt, Type as Field};
+use lang::pattern::glob;
+use lang::script::Program;
+use lang::script::attach::Point;
+use lang::script::ir::{Leaf, What};
+use lang::script::types::{Space, Type};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// More probes than this are asked for by their pattern: they share a program.
+const APART: usize = 64;
+
+/// How a clause sees an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum As {
+    /// Its entry: a call's tracepoint `sys_enter_…`, in the event of the whole call.
+    Entry,
+    /// Its end: a call's tracepoint `sys_exit_…`.
+    Exit,
+    /// As it is.
+    Whole,
+}
+
+/// The catalogue of probes, as scripts see it.
+pub struct Catalogue {
+    /// Tracepoints of calls are served by the events of calls: who traces without rights has no others.
+    pub of_calls: bool,
+    /// The process that `-c` starts, or that `-p` names.
+    pub child: Option<u32>,
+    known: RefCell<HashMap<String, Rc<Result<Vec<Probe>>>>>,
+}
+
+/// What a probe of a script is made of.
+pub enum Kind {
+    /// Calls, by a pattern of their names.
+    Calls(String, As),
+    /// What happens to processes: the event's name.
+    Process(String),
+    /// Functions that the agent patches, by a pattern; at their return.
+    Functions(String, bool),
+    /// A probe of the heap.
+    Heap(String),
+    /// Probes with programs of their own.
+    Probes(String),
+    /// None: begin, end, an interval.
+    Own,
+}
+
+impl Catalogue {
+    /// Of this machine.
+    pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
+        Catalogue { of_calls, child, known: RefCell::default() }
+    }
+
+    /// What a probe is made of.
+    pub fn kind(&self, point: &Point) -> Kind {
+        let parts: Vec<&str> = point.parts.iter().map(String::as_str).collect();
+        let quoted = quoting::quote;
+        match (point.provider.name, &parts[..]) {
+            ("begin" | "end" | "interval", _) => Kind::Own,
+            ("syscall", [name]) => Kind::Calls((*name).into(), As::Whole),
+            ("syscall", [name, end]) if self.of_calls => {
+                Kind::Calls((*name).into(), if *end == "entry" { As::Entry } else { As::Exit })
+            }
+            ("tracepoint", ["raw_syscalls", name @ ("sys_enter" | "sys_exit")]) if self.of_calls => {
+                Kind::Calls("*".into(), if *name == "sys_enter" { As::Entry } else { As::Exit })
+            }
+            ("tracepoint", ["syscalls", name]) if self.of_calls => match name.split_once("_enter_") {
+                Some((_, call)) => Kind::Calls(plain(call).into(), As::Entry),
+                None => Kind::Calls(plain(name.split_once("_exit_").map_or("", |n| n.1)).into(), As::Exit),
+            },
+            ("process", [name, ..]) => Kind::Process((*name).into()),
+            ("function", [name, end @ ..]) => Kind::Functions((*name).into(), !end.is_empty()),
+            ("heap", [name, ..]) => Kind::Heap(format!("heap:{name}")),
+            ("uprobe" | "uretprobe", [path, .., function]) => {
+                Kind::Probes(format!("{}:{}:{}", point.provider.name, quoted(path), quoted(function)))
+            }
+            ("usdt", [path, rest @ ..]) => Kind::Probes(format!("usdt:{}:{}", quoted(path), rest.join(":"))),
+            ("kprobe" | "kretprobe" | "fentry" | "fexit" | "rawtracepoint", [.., name]) => {
+                Kind::Probes(format!("{}:{name}", point.provider.name))
+            }
+            ("profile", [_]) => Kind::Probes(format!("profile:us:{}", point.period.unwrap_or(0) / 1000)),
+            _ => Kind::Probes(point.name()),
+        }
+    }
+
+    /// The probes that a pattern matches, with their arguments.
+    fn find(&self, pattern: &str) -> Rc<Result<Vec<Probe>>> {
+        if let Some(found) = self.known.borrow().get(pattern) {
+            return Rc::clone(found);
+        }
+        let found = Rc::new(provider::list(pattern, true));
+        self.known.borrow_mut().insert(pattern.into(), Rc::clone(&found));
+        found
+    }
+
+    /// The arguments that all probes of a pattern have.
+    fn common(&self, pattern: &str) -> Option<Vec<(String, Type)>> {
+        let found = self.find(pattern);
+        let (first, others) = found.as_ref().as_ref().ok()?.split_first()?;
+        let space = space_of(pattern);
+        let of = |p: &Probe| -> Vec<(String, Type)> {
+            p.args.iter().filter_map(|a| Some((a.name.clone(), type_of(a, space)?))).collect()
+        };
+        let mut all = of(first);
+        // The names of raw arguments.
+        for (other, own) in &first.aliases {
+            if let Some((_, ty)) = all.iter().find(|a| a.0 == *own) {
+                let ty = ty.clone();
+                all.push((other.clone(), ty));
+            }
+        }
+        for other in others {
+            let theirs = of(other);
+            all.retain(|a| theirs.contains(a));
+        }
+        Some(all)
+    }
+}
+
+/// The name of a call, where its tracepoints have the kernel's.
+fn plain(kernel: &str) -> &str {
+    match kernel {
+        "newstat" => "stat",
+        "newfstat" => "fstat",
+        "newlstat" => "lstat",
+        "newuname" => "uname",
+        "sendfile64" => "sendfile",
+        "umount" => "umount2",
+        name => name,
+    }
+}
+
+/// Whose memory the addresses of a probe's arguments are of.
+fn space_of(pattern: &str) -> Space {
+    let users = ["uprobe:", "uretprobe:", "usdt:", "syscall:", "heap:", "tracepoint:syscalls:"];
+    if users.iter().any(|p| pattern.starts_with(p)) { Space::User } else { Space::Kernel }
+}
+
+/// The type that an argument has in scripts; none where events do not have it.
+fn type_of(arg: &provider::ArgInfo, space: Space) -> Option<Type> {
+    use provider::Encoding;
+    probe_enabling::field_type(arg)?;
+    Some(match arg.ty.encoding {
+        Encoding::Int => Type::int(arg.ty.size as u8, arg.ty.signed),
+        Encoding::Text => Type::Pointer(Box::new(Type::int(1, true)), space),
+        Encoding::Chars if arg.ty.size > 0 => Type::Str(arg.ty.size - 1),
+        Encoding::Chars | Encoding::Bytes => Type::Str(lang::script::types::MAX_STRLEN),
+        Encoding::Pointer => Type::Pointer(Box::default(), space),
+        Encoding::Float => Type::UINT,
+    })
+}
+
+/// The arguments of a call, as scripts see them.
+fn of_schema(schema: &Schema) -> Vec<(String, Type)> {
+    let ty = |field: &Field| match field {
+        Field::Int(int) if int.fmt == Fmt::Addr => Type::Pointer(Box::default(), Space::User),
+        Field::Int(int) => Type::int(int.size, int.signed),
+        Field::Str(_) if schema.class == Class::Process => Type::Str(lang::script::types::MAX_STRLEN),
+        Field::Str(_) => Type::Pointer(Box::new(Type::int(1, true)), Space::User),
+        _ => Type::Pointer(Box::default(), Space::User),
+    };
+    schema.args.iter().map(|a| (a.name.to_string(), ty(&a.ty))).collect()
+}
+
+fn call(pattern: &str) -> Option<&'static Schema> {
+    registry::syscalls().find(|s| glob(pattern.as_bytes(), s.name.as_bytes()))
+}
+
+impl lang::script::World for Catalogue {
+    fn args(&self, point: &Point) -> Option<Vec<(String, Type)>> {
+        match self.kind(point) {
+            Kind::Own => None,
+            // Those that all calls have.
+            Kind::Calls(name, role) if name.contains(['*', '?']) => Some(match role {
+                As::Entry => vec![("id".into(), Type::INT)],
+                As::Exit => vec![("id".into(), Type::INT), ("ret".into(), Type::INT)],
+                As::Whole => Vec::new(),
+            }),
+            Kind::Calls(name, As::Exit) => call(&name).map(|_| vec![("ret".into(), Type::INT)]),
+            Kind::Calls(name, _) => call(&name).map(of_schema),
+            Kind::Process(name) => process(&name).map(of_schema),
+            Kind::Functions(..) => Some(Vec::new()),
+            Kind::Heap(name) => {
+                let probe = engine::heap::classes::Probe::named(&name)?;
+                let ty = |n: &str| match n {
+                    "address" => Type::Pointer(Box::default(), Space::User),
+                    _ => Type::UINT,
+                };
+                Some(probe.fields(false).into_iter().map(|(n, _)| (n.to_string(), ty(n))).collect())
+            }
+            Kind::Probes(pattern) => self.common(&pattern),
+        }
+    }
+
+    fn retval(&self, point: &Point) -> Option<Type> {
+        match self.kind(point) {
+            Kind::Calls(name, _) => match call(&name)?.ret {
+                Ret::Int(int) => Some(Type::int(8, int.signed)),
+                _ => Some(Type::INT),
+            },
+            Kind::Probes(pattern) => self.common(&pattern)?.into_iter().find(|a| a.0 == "retval").map(|a| a.1),
+            _ => None,
+        }
+    }
+
+    fn child(&self) -> Option<u32> {
+        self.child
+    }
+}
+
+/// The event of what happens to processes.
+fn process(name: &str) -> Option<&'static Schema> {
+    let shown = ["fork", "exec", "exit", "signal", "stop", "attach"];
+    let of_processes = |s: &&&Schema| s.class == Class::Process && s.name == name;
+    shown.contains(&name).then(|| events::generated::SCHEMAS.iter().find(of_processes).copied()).flatten()
+}
+
+/// A clause, and how it sees the event.
+pub type Run = (As, usize);
+
+/// Where each clause runs.
+#[derive(Default)]
+pub struct Places {
+    /// By the names of probes.
+    pub probes: HashMap<String, Vec<Run>>,
+    /// By patterns of names of functions.
+    pub functions: Vec<(String, Run)>,
+    /// Clocks: their periods in ns, and their clauses.
+    pub intervals: Vec<(u64, usize)>,
+    /// Before the first event.
+    pub begin: Vec<usize>,
+    /// After the last event.
+    pub end: Vec<usize>,
+    /// Other names of arguments, by probe.
+    pub aliases: HashMap<String, Vec<(String, String)>>,
+    /// The requests of `-e`.
+    pub requests: Vec<String>,
+    /// How many probes there are.
+    pub attached: usize,
+}
+
+/// What the clauses of a probe capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Captured {
+    kstack: u32,
+    ustack: u32,
+    comm: bool,
+    /// `cpu`, `uid`, `gid`, in that order.
+    of_task: [bool; 3],
+    strings: Vec<String>,
+}
+
+impl Captured {
+    fn add(&mut self, leaf: &Leaf) {
+        let frames = |ty: &Type| if let Type::Stack(.., n) = ty { (*n).max(1) } else { 127 };
+        match &leaf.what {
+            What::Value("kstack") | What::Kind("kstack", _) => {
+                self.kstack = self.kstack.max(frames(&leaf.ty)).min(captures::KERNEL.into());
+            }
+            What::Value("ustack") | What::Kind("ustack", _) => {
+                self.ustack = self.ustack.max(frames(&leaf.ty)).min(captures::USER.into());
+            }
+            What::Value("comm") => self.comm = true,
+            What::Value("cpu") => self.of_task[0] = true,
+            What::Value("uid" | "username") => self.of_task[1] = true,
+            What::Value("gid") => self.of_task[2] = true,
+            What::TextOf(name) => self.string(name.clone()),
+            What::TextOfNumber(n) => self.string(format!("arg{n}")),
+            _ => {}
+        }
+    }
+
+    fn string(&mut self, name: String) {
+        if !self.strings.contains(&name) {
+            self.strings.push(name);
+        }
+    }
+
+    /// As `-e` has them behind the name.
+    fn text(&self, probe: &str, with_strings: bool, of_calls: bool) -> String {
+        let mut out = String::new();
+        for (name, n) in [("kstack", self.kstack), ("ustack", self.ustack)] {
+            match n {
+                0 => {}
+                // Stacks of allocations are whole.
+                _ if name == "ustack" && probe.starts_with("heap:") => out += " ustack",
+                n => out += &format!(" {name}={n}"),
+            }
+        }
+        // Elsewhere names of threads are known from what happens to them.
+        let of_agent = probe.starts_with("function:") || probe.starts_with("heap:");
+        out += if self.comm && !of_agent && !of_calls { " comm" } else { "" };
+        let is_call = probe == "all" || probe.starts_with("syscall:") && probe.matches(':').count() == 1;
+        for (name, wanted) in ["cpu", "uid", "gid"].into_iter().zip(self.of_task) {
+            if wanted && !of_agent && !is_call {
+                out += &format!(" {name}");
+            }
+        }
+        if with_strings {
+            self.strings.iter().for_each(|s| out += &format!(" str({s})"));
+        }
+        out
+    }
+}
+
+/// Finds the probes of all clauses.
+///
+/// # Errors
+/// A probe that does not exist.
+pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error)) -> Result<Places> {
+    let mut places = Places::default();
+    // What is captured at each probe, by its name in requests, in a stable order; and whether its strings are named.
+    let mut wanted: BTreeMap<String, (Captured, bool)> = BTreeMap::new();
+    for (nth, clause) in program.clauses.iter().enumerate() {
+        for point in &clause.points {
+            let mut captured = Captured::default();
+            clause.leaves.iter().for_each(|leaf| captured.add(leaf));
+            let mut want = |name: &str, with_strings: bool| {
+                let (all, strings) = wanted.entry(name.into()).or_default();
+                (all.kstack, all.ustack) = (all.kstack.max(captured.kstack), all.ustack.max(captured.ustack));
+                all.comm |= captured.comm;
+                (0..3).for_each(|i| all.of_task[i] |= captured.of_task[i]);
+                captured.strings.iter().for_each(|s| all.string(s.clone()));
+                *strings = with_strings;
+            };
+            match catalogue.kind(point) {
+                Kind::Own => match (point.provider.name, point.period) {
+                    ("begin", _) => places.begin.push(nth),
+                    ("end", _) => places.end.push(nth),
+                    (_, period) => places.intervals.push((period.unwrap_or(1_000_000_000), nth)),
+                },
+                Kind::Calls(pattern, role) => {
+                    let calls = registry::syscalls().filter(|s| glob(pattern.as_bytes(), s.name.as_bytes()));
+                    let found: Vec<&Schema> = calls.collect();
+                    if found.is_empty() {
+                        Calls::parse(&pattern)?;
+                    }
+                    places.attached += found.len();
+                    for schema in found {
+                        places.probes.entry(schema.probe().into_owned()).or_default().push((role, nth));
+                        if pattern != "*" {
+                            want(&schema.probe(), false);
+                        }
+                    }
+                    if pattern == "*" {
+                        want("all", false);
+                    }
+                }
+                Kind::Process(name) => {
+                    if process(&name).is_none() {
+                        let todo = "process:fork, process:exec, process:exit, process:signal or process:stop";
+                        return Err(Error::usage(point.name(), "no such event of processes", todo));
+                    }
+                    places.attached += 1;
+                    places.probes.entry(format!("process:{name}")).or_default().push((As::Whole, nth));
+                }
+                Kind::Functions(pattern, at_return) => {
+                    places.attached += 1;
+                    let role = if at_return { As::Exit } else { As::Entry };
+                    want(&format!("function:{}", quoting::quote(&pattern)), false);
+                    places.functions.push((pattern, (role, nth)));
+                }
+                Kind::Heap(name) => {
+                    if engine::heap::classes::Probe::named(&name).is_none() {
+                        let todo = "heap:malloc, heap:free, heap:mmap or heap:munmap";
+                        return Err(Error::usage(name, "no such probe", todo));
+                    }
+                    places.attached += 1;
+                    want(&name, false);
+                    places.probes.entry(name).or_default().push((As::Whole, nth));
+                }
+                Kind::Probes(pattern) => {
+                    let found = catalogue.find(&pattern);
+                    let found = match found.as_ref() {
+                        Ok(found) => found,
+                        Err(e) => {
+                            missing(point, e);
+                            continue;
+                        }
+                    };
+                    places.attached += found.len();
+                    if found.len() > APART {
+                        want(&pattern, true);
+                    }
+                    for probe in found {
+                        if found.len() <= APART {
+                            want(&probe.name, true);
+                        }
+                        if !probe.aliases.is_empty() {
+                            places.aliases.insert(probe.name.clone(), probe.aliases.clone());
+                        }
+                        let runs = places.probes.entry(probe.name.clone()).or_default();
+                        if runs.last() != Some(&(As::Whole, nth)) {
+                            runs.push((As::Whole, nth));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // Of one call the entry comes first, whatever the order of the clauses.
+    places.probes.values_mut().for_each(|runs| runs.sort_by_key(|r| r.0 != As::Entry));
+    let all = wanted.remove("all");
+    if let Some((captured, _)) = all {
+        wanted.retain(|name, _| !name.starts_with("syscall:") || name.matches(':').count() > 1);
+        places.requests.push(format!("all{}", captured.text("all", false, catalogue.of_calls)));
+    }
+    let text = |(name, (captured, strings)): (&String, &(Captured, bool))| {
+        name.clone() + &captured.text(name, *strings, catalogue.of_calls)
+    };
+    places.requests.extend(wanted.iter().map(text));
+    if places.requests.is_empty() && places.probes.keys().any(|name| name.starts_with("process:")) {
+        places.requests.push("none".into());
+    }
+    Ok(places)
+}
+
+/// What of a leaf no event of a clause has, and what to do about it.
+pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause, places: &Places) -> Option<(String, &'static str)> {
+    let name = match &leaf.what {
+        What::Value(name) => (*name).to_string(),
+        What::Kind("nsecs", clock) if clock == "monotonic" => return None,
+        What::Kind(name @ ("kstack" | "ustack"), _) => (*name).into(),
+        What::Kind(name, of) => format!("{name}({of})"),
+        What::Register(name) => format!("reg(\"{name}\")"),
+        What::Address(_, name) => format!("the address of {name}"),
+        _ => return None,
+    };
+    let points = || clause.points.iter();
+    let has_stacks = || points().all(|p| !p.is_special() && !p.is_interval());
+    let is_call = |p: &Point| matches!(p.provider.name, "syscall");
+    let is_known = match name.as_str() {
+        "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
+        | "func" | "retval" => true,
+        "kstack" | "ustack" => has_stacks(),
+        "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
+        "cpu" => points().all(|p| !matches!(p.provider.name, "function" | "heap" | "process")),
+        _ => false,
+    };
+    let _ = places;
+    let points = || points().map(Point::name).collect::<Vec<_>>().join(", ");
+    (!is_known).then(|| (format!("'{name}' is not known at {}", points()), "leave it out, or use another probe"))
+}

@@ -1,0 +1,188 @@
+//! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
+
+use super::places::As;
+use engine::pipeline::world::World;
+use events::event::Cap;
+use events::layout::CAP_NO_RESULT;
+use events::names::Names as _;
+use events::{Event, Schema};
+use lang::script::ir::{Leaf, What};
+use lang::script::run::{self, Datum};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Get {
+    /// Of the event's head, or of the moment: by its name.
+    Named(&'static str),
+    /// An argument.
+    Arg(usize),
+    /// The string of an argument.
+    Text(usize),
+    /// The number of a stack.
+    Stack(usize),
+    /// The result.
+    Result,
+    /// The number of the call.
+    Id(i64),
+    /// A string that is the same for all events of the class.
+    Own(String),
+    /// Events do not have it.
+    Nothing,
+}
+
+/// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
+pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(String, String)]) -> Vec<Get> {
+    let arg = |name: &str| {
+        let alias = aliases.iter().find(|a| a.0 == name).map(|a| a.1.as_str());
+        schema.arg(alias.unwrap_or(name)).or_else(|| schema.arg(name))
+    };
+    let has_text = |i: &usize| !matches!(schema.args[*i].ty, events::types::Type::Int(_));
+    let text = |name: &str| {
+        let alias = aliases.iter().find(|a| a.0 == name).map_or(name, |a| a.1.as_str());
+        let own = schema.arg(&format!("str_{alias}")).or_else(|| schema.arg(&format!("str_{name}")));
+        own.or_else(|| arg(name).filter(has_text)).map_or(Get::Nothing, Get::Text)
+    };
+    let value = |name: &str| match (role, name) {
+        (As::Exit, "ret") if schema.class == events::Class::Syscall => Get::Result,
+        (_, "id") if schema.class == events::Class::Syscall && role != As::Whole => {
+            Get::Id(schema.x86_64.map_or(-1, i64::from))
+        }
+        (As::Exit, _) if schema.class == events::Class::Syscall => Get::Nothing,
+        _ => arg(name).map_or(Get::Nothing, |i| {
+            // What is recorded of some is the string alone, not its address.
+            let is_text = has_text(&i) && schema.class != events::Class::Syscall;
+            if is_text { Get::Text(i) } else { Get::Arg(i) }
+        }),
+    };
+    // Captures are the last fields, and these are all there are.
+    let is_captured = |i: usize| {
+        let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
+        schema.args[i..].iter().all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)))
+    };
+    let one = |leaf: &Leaf| match &leaf.what {
+        What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
+            let task = format!("task_{name}");
+            schema.arg(&task).or_else(|| schema.arg(name)).map_or(Get::Nothing, Get::Stack)
+        }
+        // The field of a capture is behind the arguments; one of them may be called so too.
+        What::Value(name @ ("comm" | "cpu" | "uid" | "gid" | "username")) if schema.class != events::Class::Process => {
+            let field = if *name == "username" { "uid" } else { name };
+            let captured = |n: &str| schema.args.iter().rposition(|a| a.name == n);
+            match captured(&format!("task_{field}")).or_else(|| captured(field).filter(|i| is_captured(*i))) {
+                Some(i) if *name == "comm" => Get::Text(i),
+                Some(i) => Get::Arg(i),
+                None => Get::Named(name),
+            }
+        }
+        What::Value("retval") => match schema.is_span() {
+            true => Get::Result,
+            false => arg("retval").map_or(Get::Nothing, Get::Arg),
+        },
+        What::Value("probe") => Get::Own(schema.probe().into_owned()),
+        What::Value("probetype") => Get::Own(schema.probe().split(':').next().unwrap_or_default().into()),
+        What::Value("func") => match schema.name.starts_with("function:") {
+            true => schema.arg("function").map_or(Get::Nothing, Get::Text),
+            false => Get::Own(schema.probe().rsplit(':').next().unwrap_or_default().into()),
+        },
+        What::Value(
+            name @ ("pid" | "tid" | "uid" | "gid" | "username" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
+        ) => Get::Named(name),
+        What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
+        What::Arg(name) => value(name),
+        What::Number(n) => value(&format!("arg{n}")),
+        What::TextOf(name) => text(name),
+        What::TextOfNumber(n) => text(&format!("arg{n}")),
+        _ => Get::Nothing,
+    };
+    leaves.iter().map(one).collect()
+}
+
+/// Since when stacks are known, and of which process: names are those of that time.
+pub type Stacks = RefCell<HashMap<u64, u64>>;
+/// So many of them are remembered.
+const MOST_STACKS: usize = 1 << 20;
+
+/// What a clause sees.
+pub struct Seen<'a> {
+    /// The event.
+    pub ev: &'a Event<'a>,
+    /// What is known at its moment.
+    pub world: &'a World,
+    /// Where the values come from.
+    pub gets: &'a [Get],
+    /// How the clause sees it.
+    pub role: As,
+    /// When the script began, ns.
+    pub started: u64,
+    /// How long the call of a function took, ns.
+    pub duration: Option<u64>,
+    /// The stacks that were read.
+    pub stacks: &'a Stacks,
+}
+
+impl Seen<'_> {
+    fn time(&self) -> u64 {
+        if self.role == As::Entry { self.ev.start() } else { self.ev.time() }
+    }
+
+    fn named(&self, name: &str) -> Option<Datum<'_>> {
+        let ids = || self.world.ids(self.ev.tid());
+        let number = |n: u64| Some(Datum::Int(n as i64));
+        match name {
+            "pid" => number(self.ev.pid().into()),
+            "tid" => number(self.ev.tid().into()),
+            "uid" | "username" => number(ids().0?.into()),
+            "gid" => number(ids().1?.into()),
+            "nsecs" => number(self.time()),
+            "elapsed" => number(self.time().saturating_sub(self.started)),
+            "dur" => number(self.duration.or_else(|| self.ev.duration())?),
+            "cpu" => {
+                let (entry, exit) = self.ev.cpus();
+                number(if self.role == As::Entry { entry } else { exit.or(entry) }?.into())
+            }
+            "ncpus" => number(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
+            "comm" => Some(Datum::Text(self.world.comm(self.ev.tid())?, false)),
+            _ => None,
+        }
+    }
+}
+
+impl run::Event for Seen<'_> {
+    fn leaf(&self, index: usize, _: &Leaf) -> Option<Datum<'_>> {
+        match self.gets.get(index)? {
+            Get::Named(name) => self.named(name),
+            Get::Arg(i) => Some(Datum::Int(self.ev.arg(*i) as i64)),
+            Get::Result if self.ev.caps() & CAP_NO_RESULT != 0 => None,
+            Get::Result => Some(Datum::Int(self.ev.ret())),
+            Get::Id(n) => Some(Datum::Int(*n)),
+            Get::Own(text) => Some(Datum::Text(text.as_bytes(), false)),
+            Get::Stack(i) => {
+                let id = self.ev.arg(*i);
+                let mut stacks = self.stacks.borrow_mut();
+                if stacks.len() < MOST_STACKS {
+                    stacks.entry(id).or_insert(self.ev.time());
+                }
+                Some(Datum::Of(id, self.ev.pid()))
+            }
+            Get::Text(i) => match self.ev.cap(*i) {
+                Cap::None => None,
+                Cap::Fault => Some(Datum::Text(b"", false)),
+                cap => {
+                    let tail = self.ev.tail(*i, false).or_else(|| self.ev.tail(*i, true))?;
+                    Some(Datum::Text(tail.bytes, cap == Cap::Cut))
+                }
+            },
+            Get::Nothing => None,
+        }
+    }
+
+    fn frames(&self, stack: u64) -> Option<u64> {
+        self.world.stack(stack).map(|s| s.frames.len() as u64)
+    }
+
+    fn pid(&self) -> u32 {
+        self.ev.pid()
+    }
+}

@@ -1,0 +1,516 @@
+//! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
+
+use super::places::{As, Places, Run};
+use super::seen::{self, Get, Seen, Stacks};
+use crate::output::{Output, complain};
+use crate::view::screen::Clocks;
+use engine::Result;
+use engine::pipeline::pump::{Flow, Sink};
+use engine::pipeline::world::World;
+use events::functions::{self, Kind};
+use events::names::{EXACT, Frame as Named, Names as _, Stack};
+use events::{Event, Schema};
+use lang::pattern::glob;
+use lang::script::diag::place;
+use lang::script::ir::{Leaf, What};
+use lang::script::run::{self, Datum, Fault, Host, Machine};
+use lang::script::time::Wall;
+use lang::script::types::Space;
+use lang::script::{Program, run::Output as Printed};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Read;
+use std::rc::Rc;
+use views::script::{self as view, Frame, Goes, Printer};
+
+/// A script and where its output goes.
+pub struct Script {
+    machine: Machine,
+    program: Rc<Program>,
+    places: Places,
+    /// Name and text.
+    source: (String, String),
+    output: Output,
+    json: bool,
+    raw_strings: bool,
+    clocks: Clocks,
+    /// When it began, ns.
+    started: u64,
+    /// What runs for the events of a class.
+    classes: HashMap<u16, Rc<[(Run, Vec<Get>)]>>,
+    /// What runs for a function, by its number: at its entry, and at its return.
+    functions: HashMap<(u32, bool), Rc<[Run]>>,
+    /// Open calls of functions, by thread: numbers and entries.
+    calls: HashMap<u32, Vec<(u32, u64)>>,
+    stacks: Stacks,
+    /// When each interval is due next.
+    due: Vec<u64>,
+    /// All events before that time were seen.
+    idle: u64,
+    /// The time of the event that was seen last.
+    last: u64,
+    lost: u64,
+    has_ended: bool,
+}
+
+/// What a script looks like from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Manner {
+    /// JSON lines.
+    pub json: bool,
+    /// Strings as they are.
+    pub raw_strings: bool,
+}
+
+/// Names of what is printed.
+struct Names<'a> {
+    world: Option<&'a World>,
+    stacks: &'a Stacks,
+    now: u64,
+}
+
+impl Names<'_> {
+    fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>) -> Vec<Frame> {
+        let mut found = Vec::new();
+        let Some(world) = self.world else { return found };
+        let mut addresses = stack.frames.iter();
+        world.frames(pid, time, stack, &mut |f: &Named<'_>| {
+            if f.inlined {
+                return;
+            }
+            let own = addresses.next().map_or(0, |a| if stack.kernel { *a } else { a & !(EXACT | events::names::GUESSED) });
+            let name = (!f.function.is_empty()).then(|| f.function.to_string());
+            found.push(Frame { address: own, name, offset: f.offset.unwrap_or(0) });
+        });
+        found
+    }
+}
+
+impl view::Names for Names<'_> {
+    fn stack(&self, _: Space, stack: u64, pid: u32) -> Vec<Frame> {
+        let time = self.stacks.borrow().get(&stack).copied().unwrap_or(self.now);
+        self.world.and_then(|w| w.stack(stack)).map(|s| self.frames(pid, time, &s)).unwrap_or_default()
+    }
+
+    fn symbol(&self, space: Space, address: u64, pid: u32) -> Option<String> {
+        let kernel = space == Space::Kernel;
+        let frame = [if kernel { address } else { address | EXACT }];
+        let stack = Stack { kernel, ended: 0, guessed: 0, frames: &frame };
+        self.frames(pid, self.now, &stack).pop().and_then(|f| f.name)
+    }
+
+    fn user(&self, uid: u32) -> Option<String> {
+        Some(sys::users::name(uid))
+    }
+}
+
+/// Prints.
+struct Prints<'a> {
+    program: &'a Program,
+    source: (&'a str, &'a str),
+    names: Names<'a>,
+    output: &'a mut Output,
+    json: bool,
+    raw_strings: bool,
+    clocks: Clocks,
+}
+
+impl Host for Prints<'_> {
+    fn output(&mut self, printed: Printed<'_>) {
+        let printer = Printer {
+            program: self.program,
+            source: self.source,
+            names: &self.names,
+            raw_strings: self.raw_strings,
+        };
+        let mut text = Vec::new();
+        let goes = match self.json {
+            true => view::json::output(&printer, &printed, &mut text),
+            false => view::text::output(&printer, &printed, &mut text),
+        };
+        match goes {
+            Goes::Out => self.output.write_lines(&text),
+            Goes::Err => {
+                self.output.flush();
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);
+            }
+            Goes::File => self.file(&text),
+        }
+    }
+
+    fn wall(&mut self, nsecs: Option<u64>) -> Wall {
+        let now = nsecs.unwrap_or_else(sys::time::monotonic);
+        let real = (now as i64).saturating_add(self.clocks.realtime_offset);
+        let (seconds, rest) = (real.div_euclid(1_000_000_000), real.rem_euclid(1_000_000_000));
+        Wall { seconds, nanoseconds: rest as u32, offset: self.clocks.utc_offset as i32 }
+    }
+}
+
+impl Prints<'_> {
+    /// Shows a file.
+    fn file(&mut self, path: &[u8]) {
+        use std::os::unix::ffi::OsStrExt;
+        let most = self.program.config.max_cat_bytes;
+        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+        let mut text = Vec::new();
+        match std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
+            Ok(_) if self.json => {
+                let data = String::from_utf8_lossy(&text).into_owned();
+                let mut line = Vec::new();
+                view::json::line("cat", &mut line, |out| {
+                    out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
+                });
+                self.output.write_lines(&line);
+            }
+            Ok(_) => self.output.write_lines(&text),
+            Err(e) => complain(&format!("cat {}: {e}", path.display())),
+        }
+    }
+}
+
+/// What an interval sees.
+struct Tick<'a> {
+    leaves: &'a [Leaf],
+    time: u64,
+    started: u64,
+    probe: String,
+}
+
+impl run::Event for Tick<'_> {
+    fn leaf(&self, index: usize, _: &Leaf) -> Option<Datum<'_>> {
+        let int = |n: u64| Some(Datum::Int(n as i64));
+        match &self.leaves.get(index)?.what {
+            What::Value("nsecs") => int(self.time),
+            What::Kind("nsecs", clock) if clock == "monotonic" => int(self.time),
+            What::Value("elapsed") => int(self.time.saturating_sub(self.started)),
+            What::Value("probe") => Some(Datum::Text(self.probe.as_bytes(), false)),
+            What::Value("probetype") => Some(Datum::Text(self.probe.split(':').next()?.as_bytes(), false)),
+            What::Value("pid" | "tid") => int(std::process::id().into()),
+            What::Value("uid" | "username") => int(sys::process::ruid().into()),
+            What::Value("gid") => int(sys::process::rgid().into()),
+            What::Value("comm") => Some(Datum::Text(b"trapline", false)),
+            What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
+            What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
+            _ => None,
+        }
+    }
+}
+
+impl Script {
+    /// One that has not begun.
+    pub fn new(
+        program: Program,
+        places: Places,
+        source: (String, String),
+        output: Output,
+        manner: &Manner,
+        clocks: Clocks,
+    ) -> Script {
+        let started = sys::time::monotonic();
+        Script {
+            machine: Machine::new(program.clone(), started),
+            program: Rc::new(program),
+            places,
+            source,
+            output,
+            json: manner.json,
+            raw_strings: manner.raw_strings,
+            clocks,
+            started,
+            classes: HashMap::new(),
+            functions: HashMap::new(),
+            calls: HashMap::new(),
+            stacks: Stacks::default(),
+            due: Vec::new(),
+            idle: 0,
+            last: started,
+            lost: 0,
+            has_ended: false,
+        }
+    }
+
+    /// What `exit` was given.
+    pub fn exit(&self) -> Option<i32> {
+        self.machine.exit()
+    }
+
+    /// Whether nobody reads what it prints.
+    pub fn is_unread(&self) -> bool {
+        self.output.failed()
+    }
+
+    /// When the next interval is due, ns.
+    pub fn next_due(&self) -> Option<u64> {
+        self.due.iter().min().copied()
+    }
+
+    /// Says that the probes are attached, and runs `begin`.
+    pub fn begin(&mut self, world: Option<&World>) {
+        let n = self.places.attached + self.places.begin.len() + self.places.end.len() + self.places.intervals.len();
+        if self.json {
+            let mut line = Vec::new();
+            view::json::line("attached_probes", &mut line, |out| {
+                out.extend_from_slice(format!("{{\"probes\": {n}}}").as_bytes());
+            });
+            self.output.write_lines(&line);
+        }
+        for clause in self.places.begin.clone() {
+            self.tick(clause, self.started, world);
+        }
+        self.set_out(self.started);
+        self.output.flush();
+    }
+
+    /// Intervals begin now.
+    pub fn set_out(&mut self, now: u64) {
+        self.due = self.places.intervals.iter().map(|(period, _)| now.saturating_add(*period)).collect();
+    }
+
+    /// Runs a clause for which nothing has happened but that it is time.
+    fn tick(&mut self, clause: usize, time: u64, world: Option<&World>) {
+        let program = Rc::clone(&self.program);
+        let Some(c) = program.clauses.get(clause) else { return };
+        let own = c.points.iter().find(|p| p.is_special() || p.is_interval());
+        let probe = own.map(|p| p.name()).unwrap_or_default();
+        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe };
+        self.with_host(world, time, |machine, host| machine.run(clause, &tick, host));
+    }
+
+    fn with_host(&mut self, world: Option<&World>, now: u64, run: impl FnOnce(&mut Machine, &mut dyn Host)) {
+        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, .. } = self;
+        let mut prints = Prints {
+            program,
+            source: (&source.0, &source.1),
+            names: Names { world, stacks, now },
+            output,
+            json: *json,
+            raw_strings: *raw_strings,
+            clocks: *clocks,
+        };
+        run(machine, &mut prints);
+    }
+
+    /// Runs the intervals that are due until then, in the order of their times.
+    pub fn until(&mut self, time: u64, world: Option<&World>) {
+        while let Some((due, nth)) = self.due.iter().enumerate().map(|(nth, due)| (*due, nth)).min() {
+            if due > time || self.machine.exit().is_some() {
+                return;
+            }
+            let (period, clause) = self.places.intervals[nth];
+            self.tick(clause, due, world);
+            // One that could not be kept up with is not made up for.
+            let next = due.saturating_add(period);
+            self.due[nth] = if next < time.saturating_sub(period) { time.saturating_add(period) } else { next };
+        }
+    }
+
+    /// What runs for the events of a class.
+    fn runs_of(&mut self, schema: &'static Schema) -> Rc<[(Run, Vec<Get>)]> {
+        if let Some(known) = self.classes.get(&schema.id) {
+            return Rc::clone(known);
+        }
+        let probe = schema.probe();
+        let none = Vec::new();
+        let aliases = self.places.aliases.get(probe.as_ref()).unwrap_or(&none);
+        let gets = |run: &Run| seen::gets(&self.program.clauses[run.1].leaves, schema, run.0, aliases);
+        let mut runs: Vec<(Run, Vec<Get>)> = Vec::new();
+        match functions::kind(schema) {
+            // All functions have one class.
+            Some(Kind::Entry | Kind::Exit) => {
+                runs.extend(self.places.functions.iter().map(|(_, run)| (*run, gets(run))));
+            }
+            _ => {
+                let own = self.places.probes.get(probe.as_ref()).into_iter().flatten();
+                runs.extend(own.map(|run| (*run, gets(run))));
+            }
+        }
+        let runs: Rc<[_]> = runs.into();
+        self.classes.insert(schema.id, Rc::clone(&runs));
+        runs
+    }
+
+    /// The clauses of a function, at its entry or its return: places among those of the class.
+    fn clauses_of(&mut self, number: u32, world: &World, at_return: bool) -> Rc<[Run]> {
+        let Script { functions, places, .. } = self;
+        let found = functions.entry((number, at_return)).or_insert_with(|| {
+            let name = world.function(number);
+            let fits = |(_, (pattern, run)): &(usize, &(String, Run))| {
+                let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
+                let named = name.is_some_and(|n| {
+                    one(n.name) || one(n.symbol) || n.aliases.iter().any(|a| one(a))
+                });
+                named && (run.0 == As::Exit) == at_return
+            };
+            let all = places.functions.iter().enumerate().filter(fits);
+            all.map(|(nth, (_, run))| (run.0, nth)).collect()
+        });
+        Rc::clone(found)
+    }
+
+    fn run_all(&mut self, ev: &Event<'_>, world: &World, wanted: Option<Rc<[Run]>>, duration: Option<u64>) {
+        let runs = self.runs_of(ev.schema);
+        let started = self.started;
+        let one = |script: &mut Script, ((role, clause), gets): &(Run, Vec<Get>)| {
+            // A call that is cut off by the end has no exit.
+            if *role == As::Exit && ev.is_syscall() && ev.caps() & events::layout::CAP_NO_RESULT != 0 {
+                return;
+            }
+            let stacks = std::mem::take(&mut script.stacks);
+            let seen = Seen { ev, world, gets, role: *role, started, duration, stacks: &stacks };
+            let Script { machine, program, source, output, json, raw_strings, clocks, .. } = script;
+            let mut prints = Prints {
+                program,
+                source: (&source.0, &source.1),
+                names: Names { world: Some(world), stacks: &stacks, now: ev.time() },
+                output,
+                json: *json,
+                raw_strings: *raw_strings,
+                clocks: *clocks,
+            };
+            machine.run(*clause, &seen, &mut prints);
+            script.stacks = stacks;
+        };
+        match wanted {
+            Some(wanted) => wanted.iter().filter_map(|(_, nth)| runs.get(*nth)).for_each(|run| one(self, run)),
+            None => runs.iter().for_each(|run| one(self, run)),
+        }
+    }
+
+    fn function(&mut self, ev: &Event<'_>, kind: Kind, world: &World) {
+        let number = ev.value_of("number") as u32;
+        let calls = self.calls.entry(ev.tid()).or_default();
+        match kind {
+            Kind::Entry => {
+                calls.push((number, ev.time()));
+                let runs = self.clauses_of(number, world, false);
+                self.run_all(ev, world, Some(runs), None);
+            }
+            Kind::Exit => {
+                // What an exception or longjmp has left returns never.
+                let at = calls.iter().rposition(|(n, _)| *n == number);
+                let duration = at.map(|at| ev.time().saturating_sub(calls[at].1));
+                calls.truncate(at.unwrap_or(calls.len()));
+                let runs = self.clauses_of(number, world, true);
+                self.run_all(ev, world, Some(runs), duration);
+            }
+            Kind::Lost | Kind::Begun => calls.clear(),
+        }
+    }
+
+    /// Writes what was printed.
+    pub fn flush(&mut self) {
+        self.output.flush();
+    }
+
+    /// Runs `end`, and prints the maps.
+    pub fn finish(&mut self, world: Option<&World>) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        let time = self.last.max(self.idle);
+        for clause in self.places.end.clone() {
+            self.tick(clause, time, world);
+        }
+        if !self.json {
+            self.output.write_lines(b"\n\n");
+        }
+        self.with_host(world, time, |machine, host| machine.print_maps(host));
+        self.output.flush();
+    }
+
+    /// What it has to say at the end, a line each.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let (name, text) = (&self.source.0, &self.source.1);
+        for (clause, counts) in self.program.clauses.iter().zip(self.machine.counts()) {
+            if counts.unknown > 0 {
+                let point = clause.points.first().map(|p| p.name()).unwrap_or_default();
+                let at = place(clause.span, text);
+                let at = at.split('-').next().unwrap_or_default();
+                all.push(format!(
+                    "{name}:{at}: {point}: did not run {} times: a value that it reads was not known",
+                    counts.unknown
+                ));
+            }
+        }
+        for (fault, span, n) in self.machine.faults() {
+            let what = match fault {
+                Fault::DivisionByZero => "a division by zero, whose result is 1",
+                Fault::TooManyRounds => "too many rounds of loops, and the run was ended",
+            };
+            all.push(format!("{name}:{}: {what} ({n} times)", place(span, text)));
+        }
+        for (map, n) in self.machine.refused() {
+            all.push(format!("@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"));
+        }
+        if self.lost > 0 {
+            all.push(format!("{} events were lost: what the script shows is too little (--buffer SIZE)", self.lost));
+        }
+        all
+    }
+
+    fn flow(&mut self) -> Result<Flow> {
+        match self.output.take_trouble() {
+            Some(e) => Err(e),
+            None if self.output.failed() => Ok(Flow::Stop),
+            None if self.machine.exit().is_some() => Ok(Flow::End),
+            None => Ok(Flow::Continue),
+        }
+    }
+}
+
+/// The sink of a script, which others look at too.
+pub struct ScriptSink(pub Rc<RefCell<Script>>);
+
+impl Sink for ScriptSink {
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        let mut script = self.0.borrow_mut();
+        if script.machine.exit().is_some() {
+            return script.flow();
+        }
+        script.until(ev.time(), Some(world));
+        script.last = ev.time();
+        match functions::kind(ev.schema) {
+            Some(kind) => script.function(ev, kind, world),
+            None => script.run_all(ev, world, None, None),
+        }
+        script.flow()
+    }
+
+    fn idle(&mut self, now: u64) -> Result<Flow> {
+        self.0.borrow_mut().idle = now;
+        Ok(Flow::Continue)
+    }
+
+    fn catch_up(&mut self, now: u64, world: &World) -> Result<Flow> {
+        let mut script = self.0.borrow_mut();
+        if now == u64::MAX {
+            script.finish(Some(world));
+            return Ok(Flow::Continue);
+        }
+        let idle = script.idle;
+        script.until(idle, Some(world));
+        script.flow()
+    }
+
+    fn flush(&mut self) -> Result<Flow> {
+        let mut script = self.0.borrow_mut();
+        script.output.flush();
+        script.flow()
+    }
+
+    fn lost(&mut self, events: u64) {
+        self.0.borrow_mut().lost = events;
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let mut script = self.0.borrow_mut();
+        script.finish(None);
+        script.output.close();
+        script.output.take_trouble().map_or(Ok(()), Err)
+    }
+
+    fn has_written(&self) -> bool {
+        true
+    }
+}
