@@ -153,7 +153,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
         script: script(m),
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
         trace: Recorded {
-            dir: one::<OsString>(m, "dir").map(PathBuf::from),
+            dir: one::<OsString>(m, "dir").or_else(|| one::<OsString>(m, "trace")).map(PathBuf::from),
             pid: texts(m, "pid"),
             from: text(m, "from"),
             to: text(m, "to"),

@@ -25,6 +25,13 @@ pub(super) fn run(c: Command) -> Command {
                 .help("The script's file, - for stdin, and its arguments: $1, and behind -- what getopt() reads"),
         )
         .arg(value("cmd", "COMMAND", "Start COMMAND, and end with it").short('c').allow_hyphen_values(true))
+        .arg(
+            value("trace", "DIR", "Run over the events of a recorded trace, instead of what happens now")
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(value("from", "TIME", "With --trace: from TIME on, as in report"))
+        .arg(value("to", "TIME", "With --trace: up to TIME"))
         .args(shared(&["attach", "output", "quiet", "backend", "duration", "buffer", "explain", "stats"]))
         .mut_arg("output", |a| a.value_name("FILE").help("Write to FILE (mode 0600) instead of stdout; '|CMD' writes to a command"))
         .mut_arg("quiet", |a| a.help("Neither 'Attached N probes' nor warnings; -qq: nothing about what was lost or not known either"))

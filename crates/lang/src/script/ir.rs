@@ -93,7 +93,7 @@ pub struct Leaf {
 pub enum What {
     /// `pid`, `comm`, … by the names of [`super::table`].
     Value(&'static str),
-    /// `nsecs(boot)`, `pid(init)`: a value, and which of its kinds.
+    /// `nsecs(boot)`, `pid(init)`: a value, and which of its kinds; of stacks, how many frames.
     Kind(&'static str, String),
     /// `args.NAME`
     Arg(String),

@@ -30,7 +30,7 @@ use engine::pipeline::backend::Backend;
 use engine::pipeline::filter::EventFilter;
 use engine::pipeline::functions::shown_name;
 use engine::pipeline::parallel::{self, Lines};
-use engine::pipeline::pump::{Flow, Pump};
+use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::request::expression::Expression;
@@ -66,6 +66,52 @@ pub fn run(ask: &Ask) -> Result<u8> {
         Found::Native(trace) => native(ask, &trace),
         Found::Foreign => foreign::run(ask, &dir),
     }
+}
+
+/// A trace of trapline, for a script.
+///
+/// # Errors
+/// It cannot be read, or is none of trapline's own.
+pub fn open(dir: PathBuf) -> Result<Trace> {
+    let _ = sys::process::raise_file_limit();
+    let foreign = |dir: &Path| {
+        let todo = "'trapline report DIR' shows it";
+        Error::failed(dir.display().to_string(), "scripts read traces of trapline only", todo)
+    };
+    let (dir, several) = the_trace(dir)?;
+    if several {
+        return Err(foreign(&dir));
+    }
+    match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
+        Found::Native(trace) => Ok(*trace),
+        Found::Foreign => Err(foreign(&dir)),
+    }
+}
+
+/// What is selected of a trace, and its clocks.
+pub fn selected_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Clocks)> {
+    let mut selection = filter_of(ask, trace)?;
+    selection.pids = pids(ask)?;
+    selection.lives = true;
+    let clocks = clocks_of(trace, &selection);
+    Ok((selection, clocks))
+}
+
+/// Gives the events of a trace to a sink, in their order, with all names.
+pub fn through(ask: &Ask, trace: &Trace, selection: Selection, clocks: Clocks, sink: Box<dyn Sink>) -> Result<u8> {
+    let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
+    let selection = Selection { from: window.from, ..selection };
+    let recorded = Recorded::new(trace, 0, window.to);
+    let progress = Progress::new(true, trace.data.bytes(), recorded.progress());
+    let source = Source::new(Box::new(recorded), None);
+    let resolver = Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?);
+    let sinks = Sinks { all: vec![sink], places: Vec::new(), told: None, lines: false };
+    let interrupts = Some(Interrupts::watch(false));
+    let (shown, _) = in_order(ask, (trace, source), selection, (true, Some(resolver)), sinks, &progress, interrupts);
+    if let Some(trouble) = shown.trouble {
+        return Err(trouble);
+    }
+    damage(trace, whole::tell(ask, trace, None))
 }
 
 /// What to do about a directory or file that cannot be opened.
@@ -375,7 +421,7 @@ fn in_order(
         pump.resolve_stacks(if lines { resolver } else { resolver.without_lines() });
     }
     let mut all = false;
-    while !all && !pump.is_unread() {
+    while !all && !pump.is_unread() && !pump.is_to_end() {
         all = pump.turn().ended;
         progress.show();
         if interrupts.as_mut().is_some_and(|i| i.poll().is_some()) {

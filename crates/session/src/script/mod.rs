@@ -15,6 +15,7 @@ mod sink;
 use crate::ask::Ask;
 use crate::output::{Output, complain};
 use crate::record;
+use crate::report;
 use crate::run::Status;
 use crate::run::interrupts::Interrupts;
 use crate::view::screen::Clocks;
@@ -31,6 +32,9 @@ use std::time::Duration;
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
     let (name, text) = source(ask)?;
+    if let Some(dir) = ask.trace.dir.clone() {
+        return over_trace(ask, dir, (name, text));
+    }
     let mut ask = ask.clone();
     whose(&mut ask)?;
     let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
@@ -48,11 +52,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
         let why = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "nothing is traced".into());
         return Err(Error::failed("the whole machine", why, "trace a command or a process: -c COMMAND, -p PID"));
     }
-    let output = match ask.keep.output.take() {
-        Some(path) => Output::open(Some(&path), false, false)?,
-        None => Output::view(None)?,
-    };
-    let manner = Manner { json: ask.script.format.as_deref() == Some("json"), raw_strings: ask.script.raw_strings };
+    let (output, manner) = (output_of(&ask)?, manner_of(&ask));
+    ask.keep.output = None;
     let requests = places.requests.clone();
     let (attached, quiet) = (places.attached + places.begin.len() + places.end.len() + places.intervals.len(), ask.quiet);
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
@@ -85,6 +86,51 @@ pub fn run(ask: &Ask) -> Result<Status> {
         (None, Status::Exit(125)) if script.is_unread() => Status::Exit(0),
         _ => Status::Exit(0),
     })
+}
+
+/// Runs it over a trace.
+fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)) -> Result<Status> {
+    for (option, given) in [("-c", ask.script.command.is_some()), ("--duration", ask.tracing.duration.is_some())] {
+        if given {
+            return Err(Error::usage(option, "a trace has its events already", "leave it out"));
+        }
+    }
+    let trace = report::open(dir)?;
+    let catalogue = Catalogue::recorded(trace.classes().collect());
+    let program = compile(ask, (&name, &text), &catalogue)?;
+    let places = find(&program, (&name, &text), &catalogue)?;
+    known(&program, &places, (&name, &text))?;
+    if ask.script.dry_run {
+        return Ok(Status::Exit(0));
+    }
+    let (selection, clocks) = report::selected_of(ask, &trace)?;
+    let output = output_of(ask)?.of_the_past();
+    let mut script = Script::new(program, places, (name, text), output, &manner_of(ask), clocks);
+    script.of_the_past(trace.data.span().map_or(0, |s| s.0));
+    script.begin(None);
+    let script = Rc::new(RefCell::new(script));
+    let exit = script.borrow().exit();
+    let status = match exit {
+        Some(_) => 0,
+        None => report::through(ask, &trace, selection, clocks, Box::new(ScriptSink(Rc::clone(&script))))?,
+    };
+    let mut script = script.borrow_mut();
+    script.finish(None);
+    if ask.quiet < 2 {
+        script.troubles().iter().for_each(|line| complain(line));
+    }
+    Ok(Status::Exit(script.exit().map_or(status, |code| code as u8)))
+}
+
+fn output_of(ask: &Ask) -> Result<Output> {
+    match &ask.keep.output {
+        Some(path) => Output::open(Some(path), false, false),
+        None => Output::view(None),
+    }
+}
+
+fn manner_of(ask: &Ask) -> Manner {
+    Manner { json: ask.script.format.as_deref() == Some("json"), raw_strings: ask.script.raw_strings }
 }
 
 /// The script's name and its text.

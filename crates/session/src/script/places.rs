@@ -42,6 +42,8 @@ pub struct Catalogue {
     pub of_calls: bool,
     /// The process that `-c` starts, or that `-p` names.
     pub child: Option<u32>,
+    /// Classes of a trace, whose probes are the catalogue.
+    recorded: Option<Vec<&'static Schema>>,
     known: RefCell<HashMap<String, Rc<Result<Vec<Probe>>>>>,
 }
 
@@ -64,12 +66,26 @@ pub enum Kind {
 impl Catalogue {
     /// Of this machine.
     pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
-        Catalogue { of_calls, child, known: RefCell::default() }
+        Catalogue { of_calls, child, recorded: None, known: RefCell::default() }
+    }
+
+    /// Of a trace: what it has.
+    pub fn recorded(classes: Vec<&'static Schema>) -> Catalogue {
+        Catalogue { of_calls: true, child: None, recorded: Some(classes), known: RefCell::default() }
+    }
+
+    /// Whether a trace has a class of this name.
+    fn has(&self, name: &str) -> bool {
+        self.recorded.iter().flatten().any(|s| s.name == name)
     }
 
     /// What a probe is made of.
     pub fn kind(&self, point: &Point) -> Kind {
         let parts: Vec<&str> = point.parts.iter().map(String::as_str).collect();
+        // A trace may have the tracepoint itself.
+        if self.has(&point.name()) {
+            return Kind::Probes(point.name());
+        }
         let quoted = quoting::quote;
         match (point.provider.name, &parts[..]) {
             ("begin" | "end" | "interval", _) => Kind::Own,
@@ -104,7 +120,10 @@ impl Catalogue {
         if let Some(found) = self.known.borrow().get(pattern) {
             return Rc::clone(found);
         }
-        let found = Rc::new(provider::list(pattern, true));
+        let found = Rc::new(match &self.recorded {
+            None => provider::list(pattern, true),
+            Some(classes) => of_trace(classes, pattern),
+        });
         self.known.borrow_mut().insert(pattern.into(), Rc::clone(&found));
         found
     }
@@ -131,6 +150,48 @@ impl Catalogue {
         }
         Some(all)
     }
+}
+
+/// The probes of a trace that a pattern matches.
+fn of_trace(classes: &[&'static Schema], pattern: &str) -> Result<Vec<Probe>> {
+    let whole = quoting::unquote(pattern);
+    let mut words = whole.splitn(3, ':');
+    let (provider, file, rest) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+    // A library may stand without its directory and version.
+    let is_file = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let short = name.split(".so").next().unwrap_or(name);
+        path == file || !file.contains('/') && [short, short.strip_prefix("lib").unwrap_or(short), name].contains(&file)
+    };
+    let fits = |name: &str| {
+        let name = quoting::unquote(name);
+        if glob(whole.as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        let mut own = name.splitn(3, ':');
+        own.next() == Some(provider)
+            && own.next().is_some_and(is_file)
+            && rest.zip(own.next()).is_some_and(|(p, n)| glob(p.as_bytes(), n.as_bytes()))
+    };
+    let probe = |s: &&'static Schema| Probe { name: s.name.into(), args: s.args.iter().map(arg_of).collect(), ..Probe::default() };
+    let found: Vec<Probe> = classes.iter().filter(|s| s.class == Class::Probe && fits(s.name)).map(probe).collect();
+    if found.is_empty() {
+        let names: Vec<&str> = classes.iter().filter(|s| s.class == Class::Probe).map(|s| s.name).take(20).collect();
+        let todo = if names.is_empty() { "it has calls only".into() } else { format!("it has {}", names.join(", ")) };
+        return Err(Error::usage(pattern, "the trace has no such probe", todo));
+    }
+    Ok(found)
+}
+
+/// An argument, as a trace has it: of strings, the bytes themselves.
+fn arg_of(arg: &events::schema::Arg) -> provider::ArgInfo {
+    use provider::{ArgInfo, ArgLocation, ArgType, Encoding};
+    let ty = match arg.ty {
+        Field::Int(int) if matches!(int.fmt, Fmt::Addr | Fmt::Hex) => ArgType { size: 8, encoding: Encoding::Pointer, ..ArgType::default() },
+        Field::Int(int) => ArgType { size: int.size.into(), signed: int.signed, encoding: Encoding::Int, ..ArgType::default() },
+        _ => ArgType { encoding: Encoding::Chars, ..ArgType::default() },
+    };
+    ArgInfo { name: arg.name.into(), ty, location: ArgLocation::Record(0) }
 }
 
 /// The name of a call, where its tracepoints have the kernel's.
@@ -268,13 +329,13 @@ struct Captured {
 
 impl Captured {
     fn add(&mut self, leaf: &Leaf) {
-        let frames = |ty: &Type| if let Type::Stack(.., n) = ty { (*n).max(1) } else { 127 };
+        let frames = || super::seen::frames_of(leaf).max(1);
         match &leaf.what {
             What::Value("kstack") | What::Kind("kstack", _) => {
-                self.kstack = self.kstack.max(frames(&leaf.ty)).min(captures::KERNEL.into());
+                self.kstack = self.kstack.max(frames()).min(captures::KERNEL.into());
             }
             What::Value("ustack") | What::Kind("ustack", _) => {
-                self.ustack = self.ustack.max(frames(&leaf.ty)).min(captures::USER.into());
+                self.ustack = self.ustack.max(frames()).min(captures::USER.into());
             }
             What::Value("comm") => self.comm = true,
             What::Value("cpu") => self.of_task[0] = true,

@@ -1,6 +1,7 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
 use super::places::As;
+use engine::backend::code::id_of;
 use engine::pipeline::world::World;
 use events::event::Cap;
 use events::layout::CAP_NO_RESULT;
@@ -8,6 +9,7 @@ use events::names::Names as _;
 use events::{Event, Schema};
 use lang::script::ir::{Leaf, What};
 use lang::script::run::{self, Datum};
+use lang::script::types::Type;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -20,8 +22,8 @@ pub enum Get {
     Arg(usize),
     /// The string of an argument.
     Text(usize),
-    /// The number of a stack.
-    Stack(usize),
+    /// The number of a stack, of at most so many frames.
+    Stack(usize, u32),
     /// The result.
     Result,
     /// The number of the call.
@@ -64,7 +66,8 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
     let one = |leaf: &Leaf| match &leaf.what {
         What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
             let task = format!("task_{name}");
-            schema.arg(&task).or_else(|| schema.arg(name)).map_or(Get::Nothing, Get::Stack)
+            let most = frames_of(leaf);
+            schema.arg(&task).or_else(|| schema.arg(name)).map_or(Get::Nothing, |i| Get::Stack(i, most))
         }
         // The field of a capture is behind the arguments; one of them may be called so too.
         What::Value(name @ ("comm" | "cpu" | "uid" | "gid" | "username")) if schema.class != events::Class::Process => {
@@ -99,10 +102,56 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
     leaves.iter().map(one).collect()
 }
 
-/// Since when stacks are known, and of which process: names are those of that time.
-pub type Stacks = RefCell<HashMap<u64, u64>>;
+/// How many frames of a stack a clause reads.
+pub fn frames_of(leaf: &Leaf) -> u32 {
+    match (&leaf.what, &leaf.ty) {
+        (What::Kind(_, n), _) => n.parse().unwrap_or(u32::MAX),
+        (_, Type::Stack(.., most)) => *most,
+        _ => u32::MAX,
+    }
+}
+
+/// The stacks that clauses have read.
+#[derive(Default)]
+pub struct Stacks {
+    known: HashMap<u64, Known>,
+    /// The inner part of a stack, of so many frames: its number.
+    parts: HashMap<(u64, u32), u64>,
+}
+
+/// What is known of a stack.
+pub struct Known {
+    /// When it was first seen: names are those of that time.
+    pub time: u64,
+    /// Of the inner part of a longer one: whether it is the kernel's, and its frames.
+    pub part: Option<(bool, Box<[u64]>)>,
+}
+
 /// So many of them are remembered.
 const MOST_STACKS: usize = 1 << 20;
+
+impl Stacks {
+    /// A stack that was read.
+    pub fn get(&self, id: u64) -> Option<&Known> {
+        self.known.get(&id)
+    }
+
+    /// The number of a stack, of which a clause wants so many frames: what has the same frames is the same stack, whatever lies further out.
+    fn read(&mut self, id: u64, most: u32, time: u64, world: &World) -> u64 {
+        if let Some(part) = self.parts.get(&(id, most)) {
+            return *part;
+        }
+        if self.parts.len() >= MOST_STACKS {
+            return id;
+        }
+        let longer = world.stack(id).filter(|s| s.frames.len() > most as usize);
+        let part = longer.map(|s| (s.kernel, Box::from(&s.frames[..most as usize])));
+        let number = part.as_ref().map_or(id, |(_, frames)| id_of(frames, 0));
+        self.parts.insert((id, most), number);
+        self.known.entry(number).or_insert(Known { time, part });
+        number
+    }
+}
 
 /// What a clause sees.
 pub struct Seen<'a> {
@@ -119,7 +168,7 @@ pub struct Seen<'a> {
     /// How long the call of a function took, ns.
     pub duration: Option<u64>,
     /// The stacks that were read.
-    pub stacks: &'a Stacks,
+    pub stacks: &'a RefCell<Stacks>,
 }
 
 impl Seen<'_> {
@@ -158,12 +207,8 @@ impl run::Event for Seen<'_> {
             Get::Result => Some(Datum::Int(self.ev.ret())),
             Get::Id(n) => Some(Datum::Int(*n)),
             Get::Own(text) => Some(Datum::Text(text.as_bytes(), false)),
-            Get::Stack(i) => {
-                let id = self.ev.arg(*i);
-                let mut stacks = self.stacks.borrow_mut();
-                if stacks.len() < MOST_STACKS {
-                    stacks.entry(id).or_insert(self.ev.time());
-                }
+            Get::Stack(i, most) => {
+                let id = self.stacks.borrow_mut().read(self.ev.arg(*i), *most, self.ev.time(), self.world);
                 Some(Datum::Of(id, self.ev.pid()))
             }
             Get::Text(i) => match self.ev.cap(*i) {
@@ -179,7 +224,9 @@ impl run::Event for Seen<'_> {
     }
 
     fn frames(&self, stack: u64) -> Option<u64> {
-        self.world.stack(stack).map(|s| s.frames.len() as u64)
+        let stacks = self.stacks.borrow();
+        let part = stacks.get(stack).and_then(|known| known.part.as_ref());
+        part.map(|(_, frames)| frames.len() as u64).or_else(|| Some(self.world.stack(stack)?.frames.len() as u64))
     }
 
     fn pid(&self) -> u32 {

@@ -42,13 +42,15 @@ pub struct Script {
     functions: HashMap<(u32, bool), Rc<[Run]>>,
     /// Open calls of functions, by thread: numbers and entries.
     calls: HashMap<u32, Vec<(u32, u64)>>,
-    stacks: Stacks,
+    stacks: RefCell<Stacks>,
     /// When each interval is due next.
     due: Vec<u64>,
     /// All events before that time were seen.
     idle: u64,
     /// The time of the event that was seen last.
     last: u64,
+    /// The events are those of a trace.
+    past: bool,
     lost: u64,
     has_ended: bool,
 }
@@ -65,7 +67,7 @@ pub struct Manner {
 /// Names of what is printed.
 struct Names<'a> {
     world: Option<&'a World>,
-    stacks: &'a Stacks,
+    stacks: &'a RefCell<Stacks>,
     now: u64,
 }
 
@@ -88,8 +90,13 @@ impl Names<'_> {
 
 impl view::Names for Names<'_> {
     fn stack(&self, _: Space, stack: u64, pid: u32) -> Vec<Frame> {
-        let time = self.stacks.borrow().get(&stack).copied().unwrap_or(self.now);
-        self.world.and_then(|w| w.stack(stack)).map(|s| self.frames(pid, time, &s)).unwrap_or_default()
+        let stacks = self.stacks.borrow();
+        let known = stacks.get(stack);
+        let time = known.map_or(self.now, |known| known.time);
+        let part = known.and_then(|known| known.part.as_ref());
+        let part = part.map(|(kernel, frames)| Stack { kernel: *kernel, ended: 0, guessed: 0, frames });
+        let found = part.or_else(|| self.world?.stack(stack));
+        found.map(|s| self.frames(pid, time, &s)).unwrap_or_default()
     }
 
     fn symbol(&self, space: Space, address: u64, pid: u32) -> Option<String> {
@@ -220,13 +227,19 @@ impl Script {
             classes: HashMap::new(),
             functions: HashMap::new(),
             calls: HashMap::new(),
-            stacks: Stacks::default(),
+            stacks: RefCell::default(),
             due: Vec::new(),
             idle: 0,
             last: started,
+            past: false,
             lost: 0,
             has_ended: false,
         }
+    }
+
+    /// Its events are those of a trace, which begins at this time.
+    pub fn of_the_past(&mut self, started: u64) {
+        (self.past, self.started, self.last) = (true, started, started);
     }
 
     /// What `exit` was given.
@@ -478,7 +491,10 @@ impl Sink for ScriptSink {
     }
 
     fn idle(&mut self, now: u64) -> Result<Flow> {
-        self.0.borrow_mut().idle = now;
+        let mut script = self.0.borrow_mut();
+        if !script.past {
+            script.idle = now;
+        }
         Ok(Flow::Continue)
     }
 

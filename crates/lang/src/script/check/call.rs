@@ -173,7 +173,9 @@ impl Checker<'_> {
                     _ => limit = self.literal(e, 1, most.into())? as u32,
                 }
             }
-            let mut x = self.builtin(r, None, span)?;
+            // Stacks of so many frames are other stacks.
+            let kind = (limit != most).then(|| limit.to_string());
+            let mut x = self.builtin(r, kind, span)?;
             x.ty = Type::Stack(space, mode, limit);
             return Ok(x);
         }
