@@ -68,7 +68,11 @@ fn command() -> Command {
             "Show what each thread is doing now, what it waits for and who holds that: deadlocks",
             stacks::stacks,
         ))
-        .subcommand(later("run", "Run a script in bpftrace's language: in the kernel's events, or without root", run::run))
+        .subcommand(later(
+            "run",
+            "Run a script in bpftrace's language: in the kernel's events, or without root",
+            run::run,
+        ))
         .subcommand(later("tracer", "Switch tracers of functions on and off in a running process", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
         .subcommand(later("diff", DIFF, diff))
@@ -940,7 +944,11 @@ fn with_run(argv: &[OsString]) -> Cow<'_, [OsString]> {
     let command = match &*first {
         "-l" | "-lv" | "-vl" if is_peer => {
             let verbose = first.contains('v').then(|| "-v".into());
-            return std::iter::once(name.clone()).chain(["list".into()]).chain(verbose).chain(rest[1..].to_vec()).collect();
+            return std::iter::once(name.clone())
+                .chain(["list".into()])
+                .chain(verbose)
+                .chain(rest[1..].to_vec())
+                .collect();
         }
         "--version" | "-V" | "--help" | "-h" => return Cow::Borrowed(argv),
         _ if is_peer || first == "-e" => "run",

@@ -286,7 +286,9 @@ mod tests {
 
     #[test]
     fn captures_of_the_kernel_and_of_strangers_are_refused() {
-        let with = |probe: &str, kstack, ustack, comm| ordinary(probe, Captures { kstack, ustack, comm, ..Captures::default() }).is_ok();
+        let with = |probe: &str, kstack, ustack, comm| {
+            ordinary(probe, Captures { kstack, ustack, comm, ..Captures::default() }).is_ok()
+        };
         assert!(with("uprobe:/bin/sh:main", 0, 4, true) && with("profile:hz:99", 0, 4, true));
         assert!(!with("uprobe:/bin/sh:main", 1, 0, false) && !with("profile:hz:99", 4, 0, false));
         assert!(with("interval:ms:2", 0, 0, false));

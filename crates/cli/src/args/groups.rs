@@ -16,6 +16,7 @@ const OFTEN: &[(&str, &str)] = &[
         "as expr where trace-path failed-only pid from to fd summary-only latency by function \
          follow-recording",
     ),
+    ("run", "script args cmd attach trace from to format output quiet"),
     ("list", "verbose pattern"),
     ("diff", "as function no-function summary-sort-by rows top of symbols"),
 ];
@@ -27,7 +28,7 @@ const HEADINGS: &[(&str, &str)] = &[
         "What is selected",
         "expr trace trace-fds signal status trace-path where param successful-only failed-only function \
          no-function depth min-time lib leave section thread loop budget pid from to frequency off-cpu wall wakers \
-         sample max",
+         sample max script cmd config",
     ),
     ("What is recorded of each event", "capture args kstack ustack unwind comm no-duration syscalls no-time cost"),
     ("Recordings", "max-size flight pack name paused force mappings follow-recording"),
@@ -46,7 +47,7 @@ const HEADINGS: &[(&str, &str)] = &[
         "as summary-only summary summary-wall-clock summary-sort-by summary-columns latency hist by unit \
          group rows order percent-limit icicle of top min-age json",
     ),
-    ("Output", "output output-append-mode output-separately quiet quiet-set stats explain"),
+    ("Output", "format raw-strings dry-run output output-append-mode output-separately quiet quiet-set stats explain"),
     ("How it is traced", "duration backend on-full buffer no-seccomp seccomp-bpf"),
     ("Help", "help help-all version"),
 ];

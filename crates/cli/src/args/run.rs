@@ -10,37 +10,46 @@ pub(super) fn run(c: Command) -> Command {
         let all = target_args().into_iter().chain(session_args());
         all.filter(move |a| wanted.contains(&a.get_id().as_str()))
     };
-    c.override_usage("trapline run [OPTIONS] FILE [ARG]... [-- --NAME=VALUE...]\n       trapline run [OPTIONS] -e SCRIPT [ARG]...")
-        .after_help(
-            "The language is bpftrace's. Without -c and -p, root's scripts see the whole machine. 'trapline -e SCRIPT' is \
+    c.override_usage(
+        "trapline run [OPTIONS] FILE [ARG]... [-- --NAME=VALUE...]\n       trapline run [OPTIONS] -e SCRIPT [ARG]...",
+    )
+    .after_help(
+        "The language is bpftrace's. Without -c and -p, root's scripts see the whole machine. 'trapline -e SCRIPT' is \
              'trapline run -e SCRIPT'. See docs/SCRIPTS.md.",
-        )
-        .arg(value("script", "SCRIPT", "The script's text").short('e').allow_hyphen_values(true))
-        .arg(
-            Arg::new("args")
-                .value_name("FILE [ARG]...")
-                .num_args(0..)
-                .value_hint(ValueHint::FilePath)
-                .value_parser(value_parser!(OsString))
-                .help("The script's file, - for stdin, and its arguments: $1, and behind -- what getopt() reads"),
-        )
-        .arg(value("cmd", "COMMAND", "Start COMMAND, and end with it").short('c').allow_hyphen_values(true))
-        .arg(
-            value("trace", "DIR", "Run over the events of a recorded trace, instead of what happens now")
-                .value_hint(ValueHint::DirPath)
-                .value_parser(value_parser!(OsString)),
-        )
-        .arg(value("from", "TIME", "With --trace: from TIME on, as in report"))
-        .arg(value("to", "TIME", "With --trace: up to TIME"))
-        .args(shared(&["attach", "output", "quiet", "backend", "duration", "buffer", "explain", "stats"]))
-        .mut_arg("output", |a| a.value_name("FILE").help("Write to FILE (mode 0600) instead of stdout; '|CMD' writes to a command"))
-        .mut_arg("quiet", |a| a.help("Neither 'Attached N probes' nor warnings; -qq: nothing about what was lost or not known either"))
-        .arg(
-            value("format", "FORMAT", "text [default] or json: an object on each line")
-                .short('f')
-                .value_parser(PossibleValuesParser::new(["text", "json"])),
-        )
-        .arg(value("config", "NAME=VALUE", "A setting, instead of the script's own: max_map_keys=10000").action(ArgAction::Append))
-        .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
-        .arg(flag("dry-run", 'd', "Check the script, and do nothing"))
+    )
+    .arg(value("script", "SCRIPT", "The script's text").short('e').allow_hyphen_values(true))
+    .arg(
+        Arg::new("args")
+            .value_name("FILE [ARG]...")
+            .num_args(0..)
+            .value_hint(ValueHint::FilePath)
+            .value_parser(value_parser!(OsString))
+            .help("The script's file, - for stdin, and its arguments: $1, and behind -- what getopt() reads"),
+    )
+    .arg(value("cmd", "COMMAND", "Start COMMAND, and end with it").short('c').allow_hyphen_values(true))
+    .arg(
+        value("trace", "DIR", "Run over the events of a recorded trace, instead of what happens now")
+            .value_hint(ValueHint::DirPath)
+            .value_parser(value_parser!(OsString)),
+    )
+    .arg(value("from", "TIME", "With --trace: from TIME on, as in report"))
+    .arg(value("to", "TIME", "With --trace: up to TIME"))
+    .args(shared(&["attach", "output", "quiet", "backend", "duration", "buffer", "explain", "stats"]))
+    .mut_arg("output", |a| {
+        a.value_name("FILE").help("Write to FILE (mode 0600) instead of stdout; '|CMD' writes to a command")
+    })
+    .mut_arg("quiet", |a| {
+        a.help("Neither 'Attached N probes' nor warnings; -qq: nothing about what was lost or not known either")
+    })
+    .arg(
+        value("format", "FORMAT", "text [default] or json: an object on each line")
+            .short('f')
+            .value_parser(PossibleValuesParser::new(["text", "json"])),
+    )
+    .arg(
+        value("config", "NAME=VALUE", "A setting, instead of the script's own: max_map_keys=10000")
+            .action(ArgAction::Append),
+    )
+    .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
+    .arg(flag("dry-run", 'd', "Check the script, and do nothing"))
 }

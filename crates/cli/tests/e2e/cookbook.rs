@@ -1,4 +1,4 @@
-//! docs/COOKBOOK.md: each of its commands is run, and prints what the page says.
+//! docs/COOKBOOK.md and docs/SCRIPTS.md: each of their commands is run, and prints what the page says.
 //!
 //! A recipe is a heading, an `sh` block and a `text` block. The lines of the latter come in this order in what the command prints; `…` is any
 //! text, and spaces are as many as there are. `<!-- root -->` is for root only, `<!-- with: COMMAND -->` runs beside, as process `$PID`.
@@ -7,6 +7,9 @@ use crate::lab::{self, User};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+
+const COOKBOOK: &str = "COOKBOOK.md";
+const SCRIPTS: &str = "SCRIPTS.md";
 
 #[derive(Debug, Default)]
 struct Recipe {
@@ -17,8 +20,8 @@ struct Recipe {
     expected: Vec<String>,
 }
 
-fn page() -> String {
-    fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/COOKBOOK.md")).expect("docs/COOKBOOK.md")
+fn page(name: &str) -> String {
+    fs::read_to_string(format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"))).expect("a page")
 }
 
 fn recipes(page: &str) -> Vec<Recipe> {
@@ -94,9 +97,9 @@ fn run(dir: &Path, user: User, recipe: &Recipe, pid: u32) -> String {
 }
 
 /// Runs the recipes for which this is so.
-fn cook(which: impl Fn(&Recipe) -> bool) {
+fn cook(name: &str, which: impl Fn(&Recipe) -> bool) {
     let mut wrong = Vec::new();
-    for recipe in recipes(&page()).iter().filter(|r| which(r)) {
+    for recipe in recipes(&page(name)).iter().filter(|r| which(r)) {
         let user = if recipe.root || !lab::is_root() || !lab::has("setpriv") { User::Me } else { User::Nobody };
         if recipe.root && !lab::kernel_backend_is_possible() {
             continue;
@@ -141,30 +144,42 @@ fn nth(recipe: &Recipe) -> usize {
 
 #[test]
 fn each_recipe_prints_what_the_page_says_1() {
-    cook(|r| nth(r) == 0);
+    cook(COOKBOOK, |r| nth(r) == 0);
 }
 
 #[test]
 fn each_recipe_prints_what_the_page_says_2() {
-    cook(|r| nth(r) == 1);
+    cook(COOKBOOK, |r| nth(r) == 1);
 }
 
 #[test]
 fn each_recipe_prints_what_the_page_says_3() {
-    cook(|r| nth(r) == 2);
+    cook(COOKBOOK, |r| nth(r) == 2);
 }
 
 #[test]
 fn each_recipe_prints_what_the_page_says_4() {
-    cook(|r| nth(r) == 3);
+    cook(COOKBOOK, |r| nth(r) == 3);
 }
 
 #[test]
-fn the_page_has_sixty_recipes_and_each_has_what_it_prints() {
-    let all = recipes(&page());
-    assert!(all.len() >= 60, "{}", all.len());
-    for r in &all {
-        assert!(!r.command.is_empty() && !r.expected.is_empty(), "{r:?}");
+fn each_script_prints_what_the_page_says_1() {
+    cook(SCRIPTS, |r| nth(r) < 2);
+}
+
+#[test]
+fn each_script_prints_what_the_page_says_2() {
+    cook(SCRIPTS, |r| nth(r) >= 2);
+}
+
+#[test]
+fn the_pages_have_enough_and_each_has_what_it_prints() {
+    for (name, least) in [(COOKBOOK, 60), (SCRIPTS, 20)] {
+        let all = recipes(&page(name));
+        assert!(all.len() >= least, "{name}: {}", all.len());
+        for r in &all {
+            assert!(!r.command.is_empty() && !r.expected.is_empty(), "{r:?}");
+        }
     }
 }
 

@@ -77,6 +77,7 @@ mod returns;
 mod rights;
 mod sanitizers;
 mod scribbled;
+mod scripts;
 mod selection;
 mod session_access;
 mod session_set;

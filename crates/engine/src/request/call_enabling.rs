@@ -101,7 +101,11 @@ pub fn call_captures(requests: &[Request], more: Captures, seen: &Calls) -> Resu
         }
         if let Some(name) = captures.not_of_calls() {
             let why = "a call has its processors, and who made it is known";
-            return Err(Error::usage(format!("-e {}: {name}", call.name), why, "leave it out; a filter may ask for it"));
+            return Err(Error::usage(
+                format!("-e {}: {name}", call.name),
+                why,
+                "leave it out; a filter may ask for it",
+            ));
         }
         let name = call.probe();
         rights::of_probe(&name, captures)?;

@@ -75,7 +75,8 @@ impl Request {
                 ("uid", ..) if n.is_none() => self.captures.uid = true,
                 ("gid", ..) if n.is_none() => self.captures.gid = true,
                 _ => {
-                    let todo = "kstack[=N] (at most 127), ustack[=N] (at most 512), comm, cpu, uid, gid or str(ARGUMENT)";
+                    let todo =
+                        "kstack[=N] (at most 127), ustack[=N] (at most 512), comm, cpu, uid, gid or str(ARGUMENT)";
                     return Err(Error::usage(
                         format!("-e {text}"),
                         format!("'{word}' is not something to capture"),

@@ -293,7 +293,7 @@ pub fn reference() -> String {
     let classes =
         [(Value, "Values"), (Aggregation, "What maps collect"), (Statement, "Statements"), (Function, "Functions")];
     for (class, title) in classes {
-        out.push_str(&format!("## {title}\n\n| name | what | needs |\n|---|---|---|\n"));
+        out.push_str(&format!("#### {title}\n\n| name | what | needs |\n|---|---|---|\n"));
         for r in ROWS.iter().filter(|r| r.class == class) {
             let needs = if r.needs.is_empty() { "-" } else { r.needs };
             out.push_str(&format!("| `{}` | {} | {needs} |\n", r.signature(), r.help.replace('|', "\\|")));

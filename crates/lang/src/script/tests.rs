@@ -130,7 +130,7 @@ fn aggregations_keys_and_maps() {
            if (@ > 5) { @st = stats(cpu); } print(@, 5); for ($kv : @s) { @k = $kv.0.0; @v = $kv.1; } delete(@s, (\"a\", 1)); delete(@s[\"b\", 2]);
            @n = len(@s); if (has_key(@s, (\"a\", 1))) { clear(@s); zero(@h); } if (find(@s, (\"a\", 1), $found)) { print($found); } }",
         expect![[r#"
-            interval:s:1 <Value("comm"): string[16]> <Value("pid"): uint32> <Value("ustack"): ustack> <Value("nsecs"): uint64> <Value("cpu"): uint32> ((string[16],int64),uint64) uint64
+            interval:s:1 <Value("comm"): string[16]> <Value("pid"): uint32> <Kind("ustack", "3"): ustack> <Value("nsecs"): uint64> <Value("cpu"): uint32> ((string[16],int64),uint64) uint64
             @[]: count()
             @av[]: avg()
             @h[ustack]: hist(…, 2)

@@ -44,8 +44,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
     if ask.script.dry_run {
         return Ok(Status::Exit(0));
     }
-    known(&program, &places, (&name, &text))?;
-    if places.attached == 0 && places.begin.is_empty() && places.end.is_empty() && places.intervals.is_empty() {
+    known(&program, (&name, &text))?;
+    if places.count() == 0 {
         return Err(Error::failed(name, "no probe of it exists", "see 'trapline list'"));
     }
     if places.attached > 0 && ask.target.command.is_empty() && ask.target.attach.is_empty() && !ask.target.all {
@@ -55,12 +55,10 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let (output, manner) = (output_of(&ask)?, manner_of(&ask));
     ask.keep.output = None;
     let requests = places.requests.clone();
-    let (attached, quiet) = (places.attached + places.begin.len() + places.end.len() + places.intervals.len(), ask.quiet);
+    let quiet = ask.quiet;
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
     let script = Rc::new(RefCell::new(script));
-    if quiet == 0 && !manner.json {
-        eprintln!("Attached {attached} probe{}", if attached == 1 { "" } else { "s" });
-    }
+    script.borrow_mut().announce(quiet == 0 && !manner.json);
     script.borrow_mut().begin(None);
     let is_over = script.borrow().exit().is_some();
     let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
@@ -68,6 +66,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     if is_over {
         script.borrow_mut().finish(None);
     } else if requests.is_empty() && !has_target {
+        script.borrow_mut().attached();
         alone(&script);
     } else {
         ask.select.expr = if requests.is_empty() { vec!["none".into()] } else { requests };
@@ -99,7 +98,7 @@ fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)
     let catalogue = Catalogue::recorded(trace.classes().collect());
     let program = compile(ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
-    known(&program, &places, (&name, &text))?;
+    known(&program, (&name, &text))?;
     if ask.script.dry_run {
         return Ok(Status::Exit(0));
     }
@@ -247,16 +246,16 @@ fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) ->
         refused |= level == "ERROR";
         eprintln!("{name}:{}: {level}: {e}", script::diag::place(point.span, text));
     };
-    let places = places::places(program, catalogue, missing)?;
+    let places = places::places(program, catalogue, missing);
     if refused { Err(Error::Said) } else { Ok(places) }
 }
 
 /// Refuses clauses that read what no event of their probes has.
-fn known(program: &Program, places: &Places, (name, text): (&str, &str)) -> Result<()> {
+fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
     let mut refused = false;
     for clause in &program.clauses {
         for leaf in &clause.leaves {
-            let Some((what, todo)) = places::unknown(leaf, clause, places) else { continue };
+            let Some((what, todo)) = places::unknown(leaf, clause) else { continue };
             let at = script::diag::place(clause.span, text);
             let at = at.split('-').next().unwrap_or_default();
             eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");

@@ -44,7 +44,7 @@ pub struct Catalogue {
     pub child: Option<u32>,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
-    known: RefCell<HashMap<String, Rc<Result<Vec<Probe>>>>>,
+    known: RefCell<HashMap<String, Rc<[Probe]>>>,
 }
 
 /// What a probe of a script is made of.
@@ -110,28 +110,34 @@ impl Catalogue {
             ("kprobe" | "kretprobe" | "fentry" | "fexit" | "rawtracepoint", [.., name]) => {
                 Kind::Probes(format!("{}:{name}", point.provider.name))
             }
+            ("software" | "hardware", [name, count @ ..]) => {
+                let (name, default) = counter(name);
+                let count = count.first().map_or(default.to_string(), |n| (*n).into());
+                Kind::Probes(format!("{}:{name}:{count}", point.provider.name))
+            }
             ("profile", [_]) => Kind::Probes(format!("profile:us:{}", point.period.unwrap_or(0) / 1000)),
             _ => Kind::Probes(point.name()),
         }
     }
 
     /// The probes that a pattern matches, with their arguments.
-    fn find(&self, pattern: &str) -> Rc<Result<Vec<Probe>>> {
+    fn find(&self, pattern: &str) -> Result<Rc<[Probe]>> {
         if let Some(found) = self.known.borrow().get(pattern) {
-            return Rc::clone(found);
+            return Ok(Rc::clone(found));
         }
-        let found = Rc::new(match &self.recorded {
-            None => provider::list(pattern, true),
-            Some(classes) => of_trace(classes, pattern),
-        });
+        let found: Rc<[Probe]> = match &self.recorded {
+            None => provider::list(pattern, true)?,
+            Some(classes) => of_trace(classes, pattern)?,
+        }
+        .into();
         self.known.borrow_mut().insert(pattern.into(), Rc::clone(&found));
-        found
+        Ok(found)
     }
 
     /// The arguments that all probes of a pattern have.
     fn common(&self, pattern: &str) -> Option<Vec<(String, Type)>> {
-        let found = self.find(pattern);
-        let (first, others) = found.as_ref().as_ref().ok()?.split_first()?;
+        let found = self.find(pattern).ok()?;
+        let (first, others) = found.split_first()?;
         let space = space_of(pattern);
         let of = |p: &Probe| -> Vec<(String, Type)> {
             p.args.iter().filter_map(|a| Some((a.name.clone(), type_of(a, space)?))).collect()
@@ -149,6 +155,28 @@ impl Catalogue {
             all.retain(|a| theirs.contains(a));
         }
         Some(all)
+    }
+}
+
+/// The name of a counter, where a script has a short one, and for how many events it counts one where it does not say so.
+fn counter(name: &str) -> (&str, u64) {
+    match name {
+        "cpu" | "cpu-clock" => ("cpu-clock", 1_000_000),
+        "task-clock" => ("task-clock", 1_000_000),
+        "faults" | "page-faults" => ("page-faults", 100),
+        "minor-faults" => ("minor-faults", 100),
+        "cs" | "context-switches" => ("context-switches", 1000),
+        "cpu-cycles" | "cycles" => ("cpu-cycles", 1_000_000),
+        "instructions" => ("instructions", 1_000_000),
+        "cache-references" => ("cache-references", 1_000_000),
+        "cache-misses" => ("cache-misses", 1_000_000),
+        "branches" | "branch-instructions" => ("branch-instructions", 100_000),
+        "branch-misses" => ("branch-misses", 100_000),
+        "bus-cycles" => ("bus-cycles", 100_000),
+        "frontend-stalls" => ("stalled-cycles-frontend", 1_000_000),
+        "backend-stalls" => ("stalled-cycles-backend", 1_000_000),
+        "ref-cycles" => ("ref-cycles", 1_000_000),
+        name => (name, 1),
     }
 }
 
@@ -173,7 +201,11 @@ fn of_trace(classes: &[&'static Schema], pattern: &str) -> Result<Vec<Probe>> {
             && own.next().is_some_and(is_file)
             && rest.zip(own.next()).is_some_and(|(p, n)| glob(p.as_bytes(), n.as_bytes()))
     };
-    let probe = |s: &&'static Schema| Probe { name: s.name.into(), args: s.args.iter().map(arg_of).collect(), ..Probe::default() };
+    let probe = |s: &&'static Schema| Probe {
+        name: s.name.into(),
+        args: s.args.iter().map(arg_of).collect(),
+        ..Probe::default()
+    };
     let found: Vec<Probe> = classes.iter().filter(|s| s.class == Class::Probe && fits(s.name)).map(probe).collect();
     if found.is_empty() {
         let names: Vec<&str> = classes.iter().filter(|s| s.class == Class::Probe).map(|s| s.name).take(20).collect();
@@ -187,8 +219,12 @@ fn of_trace(classes: &[&'static Schema], pattern: &str) -> Result<Vec<Probe>> {
 fn arg_of(arg: &events::schema::Arg) -> provider::ArgInfo {
     use provider::{ArgInfo, ArgLocation, ArgType, Encoding};
     let ty = match arg.ty {
-        Field::Int(int) if matches!(int.fmt, Fmt::Addr | Fmt::Hex) => ArgType { size: 8, encoding: Encoding::Pointer, ..ArgType::default() },
-        Field::Int(int) => ArgType { size: int.size.into(), signed: int.signed, encoding: Encoding::Int, ..ArgType::default() },
+        Field::Int(int) if matches!(int.fmt, Fmt::Addr | Fmt::Hex) => {
+            ArgType { size: 8, encoding: Encoding::Pointer, ..ArgType::default() }
+        }
+        Field::Int(int) => {
+            ArgType { size: int.size.into(), signed: int.signed, encoding: Encoding::Int, ..ArgType::default() }
+        }
         _ => ArgType { encoding: Encoding::Chars, ..ArgType::default() },
     };
     ArgInfo { name: arg.name.into(), ty, location: ArgLocation::Record(0) }
@@ -347,6 +383,13 @@ impl Captured {
         }
     }
 
+    fn join(&mut self, other: &Captured) {
+        (self.kstack, self.ustack) = (self.kstack.max(other.kstack), self.ustack.max(other.ustack));
+        self.comm |= other.comm;
+        (0..3).for_each(|i| self.of_task[i] |= other.of_task[i]);
+        other.strings.iter().for_each(|s| self.string(s.clone()));
+    }
+
     fn string(&mut self, name: String) {
         if !self.strings.contains(&name) {
             self.strings.push(name);
@@ -380,105 +423,25 @@ impl Captured {
     }
 }
 
-/// Finds the probes of all clauses.
-///
-/// # Errors
-/// A probe that does not exist.
-pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error)) -> Result<Places> {
+/// What is captured at each probe, by its name in requests, and whether its strings are named there.
+type Wanted = BTreeMap<String, (Captured, bool)>;
+
+/// Finds the probes of all clauses. `missing` learns of those that do not exist.
+pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error)) -> Places {
     let mut places = Places::default();
-    // What is captured at each probe, by its name in requests, in a stable order; and whether its strings are named.
-    let mut wanted: BTreeMap<String, (Captured, bool)> = BTreeMap::new();
+    let mut wanted = Wanted::new();
     for (nth, clause) in program.clauses.iter().enumerate() {
+        let mut captured = Captured::default();
+        clause.leaves.iter().for_each(|leaf| captured.add(leaf));
         for point in &clause.points {
-            let mut captured = Captured::default();
-            clause.leaves.iter().for_each(|leaf| captured.add(leaf));
-            let mut want = |name: &str, with_strings: bool| {
-                let (all, strings) = wanted.entry(name.into()).or_default();
-                (all.kstack, all.ustack) = (all.kstack.max(captured.kstack), all.ustack.max(captured.ustack));
-                all.comm |= captured.comm;
-                (0..3).for_each(|i| all.of_task[i] |= captured.of_task[i]);
-                captured.strings.iter().for_each(|s| all.string(s.clone()));
-                *strings = with_strings;
-            };
-            match catalogue.kind(point) {
-                Kind::Own => match (point.provider.name, point.period) {
-                    ("begin", _) => places.begin.push(nth),
-                    ("end", _) => places.end.push(nth),
-                    (_, period) => places.intervals.push((period.unwrap_or(1_000_000_000), nth)),
-                },
-                Kind::Calls(pattern, role) => {
-                    let calls = registry::syscalls().filter(|s| glob(pattern.as_bytes(), s.name.as_bytes()));
-                    let found: Vec<&Schema> = calls.collect();
-                    if found.is_empty() {
-                        Calls::parse(&pattern)?;
-                    }
-                    places.attached += found.len();
-                    for schema in found {
-                        places.probes.entry(schema.probe().into_owned()).or_default().push((role, nth));
-                        if pattern != "*" {
-                            want(&schema.probe(), false);
-                        }
-                    }
-                    if pattern == "*" {
-                        want("all", false);
-                    }
-                }
-                Kind::Process(name) => {
-                    if process(&name).is_none() {
-                        let todo = "process:fork, process:exec, process:exit, process:signal or process:stop";
-                        return Err(Error::usage(point.name(), "no such event of processes", todo));
-                    }
-                    places.attached += 1;
-                    places.probes.entry(format!("process:{name}")).or_default().push((As::Whole, nth));
-                }
-                Kind::Functions(pattern, at_return) => {
-                    places.attached += 1;
-                    let role = if at_return { As::Exit } else { As::Entry };
-                    want(&format!("function:{}", quoting::quote(&pattern)), false);
-                    places.functions.push((pattern, (role, nth)));
-                }
-                Kind::Heap(name) => {
-                    if engine::heap::classes::Probe::named(&name).is_none() {
-                        let todo = "heap:malloc, heap:free, heap:mmap or heap:munmap";
-                        return Err(Error::usage(name, "no such probe", todo));
-                    }
-                    places.attached += 1;
-                    want(&name, false);
-                    places.probes.entry(name).or_default().push((As::Whole, nth));
-                }
-                Kind::Probes(pattern) => {
-                    let found = catalogue.find(&pattern);
-                    let found = match found.as_ref() {
-                        Ok(found) => found,
-                        Err(e) => {
-                            missing(point, e);
-                            continue;
-                        }
-                    };
-                    places.attached += found.len();
-                    if found.len() > APART {
-                        want(&pattern, true);
-                    }
-                    for probe in found {
-                        if found.len() <= APART {
-                            want(&probe.name, true);
-                        }
-                        if !probe.aliases.is_empty() {
-                            places.aliases.insert(probe.name.clone(), probe.aliases.clone());
-                        }
-                        let runs = places.probes.entry(probe.name.clone()).or_default();
-                        if runs.last() != Some(&(As::Whole, nth)) {
-                            runs.push((As::Whole, nth));
-                        }
-                    }
-                }
+            if let Err(e) = places.add(catalogue, point, nth, &captured, &mut wanted) {
+                missing(point, &e);
             }
         }
     }
     // Of one call the entry comes first, whatever the order of the clauses.
     places.probes.values_mut().for_each(|runs| runs.sort_by_key(|r| r.0 != As::Entry));
-    let all = wanted.remove("all");
-    if let Some((captured, _)) = all {
+    if let Some((captured, _)) = wanted.remove("all") {
         wanted.retain(|name, _| !name.starts_with("syscall:") || name.matches(':').count() > 1);
         places.requests.push(format!("all{}", captured.text("all", false, catalogue.of_calls)));
     }
@@ -489,11 +452,111 @@ pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(
     if places.requests.is_empty() && places.probes.keys().any(|name| name.starts_with("process:")) {
         places.requests.push("none".into());
     }
-    Ok(places)
+    places
+}
+
+impl Places {
+    /// The clause `nth` runs at a probe.
+    fn add(
+        &mut self,
+        catalogue: &Catalogue,
+        point: &Point,
+        nth: usize,
+        captured: &Captured,
+        wanted: &mut Wanted,
+    ) -> Result<()> {
+        let mut want = |name: &str, with_strings: bool| {
+            let (all, strings) = wanted.entry(name.into()).or_default();
+            all.join(captured);
+            *strings = with_strings;
+        };
+        match catalogue.kind(point) {
+            Kind::Own => match (point.provider.name, point.period) {
+                ("begin", _) => self.begin.push(nth),
+                ("end", _) => self.end.push(nth),
+                (_, period) => self.intervals.push((period.unwrap_or(1_000_000_000), nth)),
+            },
+            Kind::Calls(pattern, role) => {
+                let fits = |s: &&'static Schema| s.name != "raw" && glob(pattern.as_bytes(), s.name.as_bytes());
+                let found: Vec<&Schema> = registry::syscalls().filter(fits).collect();
+                if found.is_empty() {
+                    // Its message has the nearest names.
+                    return Calls::parse(&pattern).map(drop);
+                }
+                self.attached += found.len();
+                for schema in found {
+                    self.runs(schema.probe().into_owned(), (role, nth));
+                    if pattern != "*" {
+                        want(&schema.probe(), false);
+                    }
+                }
+                if pattern == "*" {
+                    self.runs("syscall:raw".into(), (role, nth));
+                    want("all", false);
+                }
+            }
+            Kind::Process(name) => {
+                if process(&name).is_none() {
+                    let todo = "process:fork, process:exec, process:exit, process:signal or process:stop";
+                    return Err(Error::usage(point.name(), "no such event of processes", todo));
+                }
+                self.attached += 1;
+                self.runs(format!("process:{name}"), (As::Whole, nth));
+            }
+            Kind::Functions(pattern, at_return) => {
+                self.attached += 1;
+                let role = if at_return { As::Exit } else { As::Entry };
+                want(&format!("function:{}", quoting::quote(&pattern)), false);
+                self.functions.push((pattern, (role, nth)));
+            }
+            Kind::Heap(name) => {
+                if engine::heap::classes::Probe::named(&name).is_none() {
+                    return Err(Error::usage(
+                        name,
+                        "no such probe",
+                        "heap:malloc, heap:free, heap:mmap or heap:munmap",
+                    ));
+                }
+                self.attached += 1;
+                want(&name, false);
+                self.runs(name, (As::Whole, nth));
+            }
+            Kind::Probes(pattern) => {
+                let found = catalogue.find(&pattern)?;
+                self.attached += found.len();
+                if found.len() > APART {
+                    want(&pattern, true);
+                }
+                for probe in found.iter() {
+                    if found.len() <= APART {
+                        want(&probe.name, true);
+                    }
+                    if !probe.aliases.is_empty() {
+                        self.aliases.insert(probe.name.clone(), probe.aliases.clone());
+                    }
+                    self.runs(probe.name.clone(), (As::Whole, nth));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A clause runs at a probe: once, however many of its patterns match.
+    fn runs(&mut self, probe: String, run: Run) {
+        let all = self.probes.entry(probe).or_default();
+        if !all.contains(&run) {
+            all.push(run);
+        }
+    }
+
+    /// How many probes there are, with those that are the script's own.
+    pub fn count(&self) -> usize {
+        self.attached + self.begin.len() + self.end.len() + self.intervals.len()
+    }
 }
 
 /// What of a leaf no event of a clause has, and what to do about it.
-pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause, places: &Places) -> Option<(String, &'static str)> {
+pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String, &'static str)> {
     let name = match &leaf.what {
         What::Value(name) => (*name).to_string(),
         What::Kind("nsecs", clock) if clock == "monotonic" => return None,
@@ -514,7 +577,6 @@ pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause, places: &Places) 
         "cpu" => points().all(|p| !matches!(p.provider.name, "function" | "heap" | "process")),
         _ => false,
     };
-    let _ = places;
     let points = || points().map(Point::name).collect::<Vec<_>>().join(", ");
     (!is_known).then(|| (format!("'{name}' is not known at {}", points()), "leave it out, or use another probe"))
 }

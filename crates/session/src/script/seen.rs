@@ -69,6 +69,10 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
             let most = frames_of(leaf);
             schema.arg(&task).or_else(|| schema.arg(name)).map_or(Get::Nothing, |i| Get::Stack(i, most))
         }
+        // The name from then on.
+        What::Value("comm") if schema.class == events::Class::Process && schema.name != "fork" && schema.arg("comm").is_some() => {
+            schema.arg("comm").map_or(Get::Nothing, Get::Text)
+        }
         // The field of a capture is behind the arguments; one of them may be called so too.
         What::Value(name @ ("comm" | "cpu" | "uid" | "gid" | "username")) if schema.class != events::Class::Process => {
             let field = if *name == "username" { "uid" } else { name };

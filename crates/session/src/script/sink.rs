@@ -23,6 +23,9 @@ use std::io::Read;
 use std::rc::Rc;
 use views::script::{self as view, Frame, Goes, Printer};
 
+/// What runs for events of a class, and where the values come from.
+type Runs = Rc<[(Run, Vec<Get>)]>;
+
 /// A script and where its output goes.
 pub struct Script {
     machine: Machine,
@@ -37,7 +40,7 @@ pub struct Script {
     /// When it began, ns.
     started: u64,
     /// What runs for the events of a class.
-    classes: HashMap<u16, Rc<[(Run, Vec<Get>)]>>,
+    classes: HashMap<u16, Runs>,
     /// What runs for a function, by its number: at its entry, and at its return.
     functions: HashMap<(u32, bool), Rc<[Run]>>,
     /// Open calls of functions, by thread: numbers and entries.
@@ -51,6 +54,8 @@ pub struct Script {
     last: u64,
     /// The events are those of a trace.
     past: bool,
+    /// It was not said yet that the probes are attached, and is to be said.
+    announces: bool,
     lost: u64,
     has_ended: bool,
 }
@@ -80,7 +85,8 @@ impl Names<'_> {
             if f.inlined {
                 return;
             }
-            let own = addresses.next().map_or(0, |a| if stack.kernel { *a } else { a & !(EXACT | events::names::GUESSED) });
+            let own =
+                addresses.next().map_or(0, |a| if stack.kernel { *a } else { a & !(EXACT | events::names::GUESSED) });
             let name = (!f.function.is_empty()).then(|| f.function.to_string());
             found.push(Frame { address: own, name, offset: f.offset.unwrap_or(0) });
         });
@@ -124,12 +130,8 @@ struct Prints<'a> {
 
 impl Host for Prints<'_> {
     fn output(&mut self, printed: Printed<'_>) {
-        let printer = Printer {
-            program: self.program,
-            source: self.source,
-            names: &self.names,
-            raw_strings: self.raw_strings,
-        };
+        let printer =
+            Printer { program: self.program, source: self.source, names: &self.names, raw_strings: self.raw_strings };
         let mut text = Vec::new();
         let goes = match self.json {
             true => view::json::output(&printer, &printed, &mut text),
@@ -232,6 +234,7 @@ impl Script {
             idle: 0,
             last: started,
             past: false,
+            announces: false,
             lost: 0,
             has_ended: false,
         }
@@ -257,9 +260,22 @@ impl Script {
         self.due.iter().min().copied()
     }
 
-    /// Says that the probes are attached, and runs `begin`.
+    /// It is to say on stderr when its probes are attached.
+    pub fn announce(&mut self, wanted: bool) {
+        self.announces = wanted;
+    }
+
+    /// Its probes are attached.
+    pub fn attached(&mut self) {
+        if std::mem::take(&mut self.announces) {
+            let n = self.places.count();
+            eprintln!("Attached {n} probe{}", if n == 1 { "" } else { "s" });
+        }
+    }
+
+    /// Runs `begin`.
     pub fn begin(&mut self, world: Option<&World>) {
-        let n = self.places.attached + self.places.begin.len() + self.places.end.len() + self.places.intervals.len();
+        let n = self.places.count();
         if self.json {
             let mut line = Vec::new();
             view::json::line("attached_probes", &mut line, |out| {
@@ -318,7 +334,7 @@ impl Script {
     }
 
     /// What runs for the events of a class.
-    fn runs_of(&mut self, schema: &'static Schema) -> Rc<[(Run, Vec<Get>)]> {
+    fn runs_of(&mut self, schema: &'static Schema) -> Runs {
         if let Some(known) = self.classes.get(&schema.id) {
             return Rc::clone(known);
         }
@@ -349,9 +365,7 @@ impl Script {
             let name = world.function(number);
             let fits = |(_, (pattern, run)): &(usize, &(String, Run))| {
                 let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
-                let named = name.is_some_and(|n| {
-                    one(n.name) || one(n.symbol) || n.aliases.iter().any(|a| one(a))
-                });
+                let named = name.is_some_and(|n| one(n.name) || one(n.symbol) || n.aliases.iter().any(|a| one(a)));
                 named && (run.0 == As::Exit) == at_return
             };
             let all = places.functions.iter().enumerate().filter(fits);
@@ -454,7 +468,9 @@ impl Script {
             all.push(format!("{name}:{}: {what} ({n} times)", place(span, text)));
         }
         for (map, n) in self.machine.refused() {
-            all.push(format!("@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"));
+            all.push(format!(
+                "@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"
+            ));
         }
         if self.lost > 0 {
             all.push(format!("{} events were lost: what the script shows is too little (--buffer SIZE)", self.lost));
@@ -478,6 +494,7 @@ pub struct ScriptSink(pub Rc<RefCell<Script>>);
 impl Sink for ScriptSink {
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
         let mut script = self.0.borrow_mut();
+        script.attached();
         if script.machine.exit().is_some() {
             return script.flow();
         }
@@ -504,6 +521,7 @@ impl Sink for ScriptSink {
             script.finish(Some(world));
             return Ok(Flow::Continue);
         }
+        script.attached();
         let idle = script.idle;
         script.until(idle, Some(world));
         script.flow()

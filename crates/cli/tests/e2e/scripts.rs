@@ -1,0 +1,194 @@
+//! `trapline run`: scripts over the events of each backend, of traces, and by themselves. docs/SCRIPTS.md has more, in `cookbook.rs`.
+
+use crate::lab::{self, Outcome, User};
+
+fn run(user: User, args: &[&str]) -> Outcome {
+    lab::run(&mut lab::trapline(user, &[&["run"], args].concat()))
+}
+
+fn script(user: User, text: &str, command: &str) -> String {
+    let out = run(user, &["-q", "-e", text, "-c", command]);
+    assert_eq!(out.code(), 0, "{text}: {}", out.stderr);
+    out.out()
+}
+
+#[test]
+fn scripts_without_probes_run_by_themselves() {
+    lab::each_user(|user| {
+        let out =
+            run(user, &["-e", "begin { printf(\"a %d\\n\", $1); exit(3); } end { @ = 1; print((1, \"x\")); }", "7"]);
+        assert_eq!((out.code(), out.out().as_str()), (3, "a 7\n(1, x)\n\n\n@: 1\n"), "{}", out.stderr);
+        assert_eq!(out.stderr, "");
+        let out = run(
+            user,
+            &["-e", "interval:ms:5 { @n = count(); @t[elapsed / 5000000] = count(); if ((int64)@n == 4) { exit(); } }"],
+        );
+        // Each tick has the time at which it was due.
+        assert_eq!((out.code(), out.out().as_str()), (0, "\n\n@n: 4\n@t[1]: 1\n@t[2]: 1\n@t[3]: 1\n@t[4]: 1\n"));
+        assert_eq!(out.stderr, "Attached 1 probe\n");
+        // It waits for a signal.
+        let mut waits = lab::start(
+            lab::trapline(user, &["-e", "begin { printf(\"x\\n\"); } end { printf(\"y\\n\"); }"])
+                .stdout(std::process::Stdio::piped()),
+        );
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        waits.must_run();
+        lab::kill("INT", waits.pid().into());
+        let out = waits.end();
+        assert_eq!((out.code(), out.out().as_str()), (0, "x\ny\n\n\n"));
+    });
+}
+
+#[test]
+fn mistakes_are_shown_where_they_are() {
+    for (text, says) in [
+        ("begin { printf(\"%d\\n\", 1, 2) }", "stdin:1:9-29: ERROR: the format takes 1 value, 2 are given [S0012]"),
+        (
+            "syscall:opennat { @ = count(); }",
+            "stdin:1:1-16: ERROR: -e opennat: no such system call (did you mean openat",
+        ),
+        ("heap:new { @ = count(); }", "stdin:1:1-9: ERROR: heap:new: no such probe"),
+        ("process:die { @ = count(); }", "stdin:1:1-12: ERROR: process:die: no such event of processes"),
+        ("software:page-faults:1 { @[numaid] = count(); }", "stdin:1:1: ERROR: 'numaid' is not known at software:page-faults:1"),
+        ("function:main { @ = max(dur); }", "stdin:1:1: ERROR: 'dur' is not known at function:main"),
+    ] {
+        let out = run(User::Me, &["-e", text, "-c", "true"]);
+        assert_eq!((out.code(), out.out().as_str()), (2, ""), "{text}");
+        assert!(out.stderr.starts_with(says), "{text}: {}", out.stderr);
+    }
+    let out = run(User::Me, &["-d", "-e", "syscall:read { @ = count(); }"]);
+    assert_eq!((out.code(), out.out(), out.stderr), (0, String::new(), String::new()));
+    for (args, says) in [
+        (&["-e", "begin {}", "-c", "'"][..], "a quote in it is not closed"),
+        (&["-e", "begin {}", "-c", "true", "-p", "1"], "given together with -p"),
+        (&["/no/script"], "No such file"),
+        (&[], "no script is given"),
+        (&["--config", "x", "-e", "begin {}"], "it has no value"),
+    ] {
+        let out = run(User::Me, args);
+        assert!(out.code() != 0 && out.stderr.contains(says), "{args:?}: {}", out.stderr);
+    }
+    if lab::is_root() {
+        let out = run(User::Nobody, &["-e", "tracepoint:sched:sched_switch { @ = count(); }"]);
+        assert!(out.code() == 125 && out.stderr.contains("-c COMMAND, -p PID"), "{}", out.stderr);
+    }
+}
+
+/// What a program does is the same for all who look. Tracepoints begin behind the command's own execve (59); uprobes of others make calls
+/// (335, 336).
+#[test]
+fn ptrace_and_the_kernel_give_the_same() {
+    let Some(program) = testkit::compile("gcc", "cookbook_settings", "cookbook/settings.c", &["-g", "-O1", "-pthread"])
+    else {
+        return;
+    };
+    let text = "syscall:openat /retval < 0/ { @[comm, strerror(-retval), str(args.filename)] = count(); }
+        tracepoint:syscalls:sys_enter_openat { @entered = count(); }
+        tracepoint:syscalls:sys_exit_openat { @left[args.ret < 0] = count(); }
+        tracepoint:raw_syscalls:sys_enter /args.id != 59 && args.id < 330/ { @calls[args.id] = count(); }
+        process:exec { @exec[comm, args.comm] = count(); } process:exit { @exit[args.code] = count(); }";
+    let all = std::cell::RefCell::new(Vec::new());
+    lab::each_backend(|user| {
+        let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", &program]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        all.borrow_mut().push(out.out());
+    });
+    let all = all.into_inner();
+    assert!(all[0].contains("No such file or directory, /etc/settings/app.conf]: 1\n"), "{}", all[0]);
+    assert!(all.iter().all(|text| *text == all[0]), "{all:#?}");
+}
+
+/// A script over a trace prints what it has printed while the trace was recorded.
+#[test]
+fn a_recording_gives_what_the_session_gave() {
+    let Some(program) = testkit::compile("gcc", "cookbook_shop", "cookbook/shop.c", &["-g", "-O1"]) else { return };
+    let text = "syscall:write { @bytes[args.fd] = sum(retval); @h = hist(retval); } syscall:clock_nanosleep { @n[dur > 10000000] = count(); }";
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let live = lab::run(lab::trapline(user, &["run", "-q", "-e", text, "-c", &program]).current_dir(&dir));
+        let args = ["record", "-q", "-o", "trace", "-e", "write,clock_nanosleep", &program];
+        assert_eq!(lab::run(lab::trapline(user, &args).current_dir(&dir)).code(), 0);
+        let past = lab::run(lab::trapline(user, &["run", "--trace", "trace", "-e", text]).current_dir(&dir));
+        assert_eq!((past.code(), past.out()), (0, live.out()), "{}", past.stderr);
+        let out = lab::run(
+            lab::trapline(user, &["run", "--trace", "trace", "-e", "uprobe:libc:malloc { @ = count(); }"])
+                .current_dir(&dir),
+        );
+        assert!(out.code() == 2 && out.stderr.contains("the trace has no such probe"), "{}", out.stderr);
+        // An interval is one of the trace's time.
+        let out = lab::run(
+            lab::trapline(user, &["run", "--trace", "trace", "-e", "interval:ms:10 { @ = count(); }"])
+                .current_dir(&dir),
+        );
+        assert!(out.code() == 0 && out.out().starts_with("\n\n@: "), "{} {}", out.out(), out.stderr);
+    });
+}
+
+#[test]
+fn functions_and_allocations_need_no_root() {
+    let Some(program) = testkit::compile("gcc", "cookbook_shop", "cookbook/shop.c", &["-g", "-O1"]) else { return };
+    lab::each_user(|user| {
+        let text = "function:order { @in[func] = count(); } function:order:return { @out = count(); @ms = lhist(dur / 1000000, 0, 100, 20); }
+            function:ask_* { @ = count(); }";
+        let out = script(user, text, &program);
+        for line in ["@: 20", "@in[order]: 20", "@out: 20", "[0, 20)               16 |@"] {
+            assert!(out.contains(line), "{line}: {out}");
+        }
+        let out = script(
+            user,
+            "heap:malloc { @n = count(); @[ustack(1)] = sum(args.size); } heap:free { @freed = count(); }",
+            "git --version",
+        );
+        assert!(out.contains("@n: ") && out.contains("]: "), "{out}");
+    });
+}
+
+#[test]
+fn a_script_ends_the_session_and_the_command_runs_on() {
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let text = "syscall:write /str(args.buf, 3) == \"one\" || args.count == 4/ { printf(\"seen\\n\"); exit(5); }";
+        let command = "sh -c 'echo one >one; sleep 0.2; echo two >two'";
+        let out = lab::run(lab::trapline(user, &["run", "-q", "-e", text, "-c", command]).current_dir(&dir));
+        assert_eq!((out.code(), out.out().as_str()), (5, "seen\n\n\n"), "{}", out.stderr);
+        lab::until("the command has gone on", || dir.join("two").exists());
+    });
+}
+
+#[test]
+fn probes_of_the_kernel_and_of_files_are_served() {
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let text = "tracepoint:sched:sched_process_exec { @exec[str(args.filename), comm] = count(); }
+        rawtracepoint:sched_process_exit { @raw[comm] = count(); } software:page-faults:1 { @faults[comm, uid] = count(); }
+        uprobe:libc:malloc /arg0 > 10/ { @malloc[comm, cpu < 1000, gid] = count(); }
+        uretprobe:libc:malloc { @zero[retval == 0] = count(); @deep[ustack(1)] = count(); }";
+    let out = script(User::Me, text, "ls /");
+    for part in [
+        "@exec[/usr/bin/ls, ls]: 1",
+        "@raw[ls]: 1",
+        "@faults[ls, 0]: ",
+        "@malloc[ls, true, 0]: ",
+        "@zero[false]: ",
+        "@deep[",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn other_names_of_the_command_are_known() {
+    let out = lab::run(&mut lab::trapline(User::Me, &["-e", "begin { printf(\"x\\n\"); exit(); }"]));
+    assert_eq!((out.code(), out.out().as_str()), (0, "x\n\n\n"));
+    let link = lab::scratch().join("bpftrace");
+    std::os::unix::fs::symlink(lab::dir().join("trapline"), &link).expect("a link");
+    let link = link.to_str().expect("UTF-8");
+    let out = lab::run(&mut lab::as_user(User::Me, &[link, "-e", "BEGIN { print(1); exit(); }"]));
+    assert_eq!((out.code(), out.out().as_str()), (0, "1\n\n\n"), "{}", out.stderr);
+    let out = lab::run(&mut lab::as_user(User::Me, &[link, "-l", "software:*"]));
+    assert!(out.out().contains("software:page-faults"), "{}", out.out());
+}
