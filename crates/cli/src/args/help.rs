@@ -196,7 +196,9 @@ mod tests {
             let words = super::super::complete::words(&line);
             assert_eq!(words[0], "trapline", "{line}");
             let words: Vec<_> = words.iter().map(std::ffi::OsString::from).collect();
-            command().try_get_matches_from(super::super::with_run(&words).iter()).unwrap_or_else(|e| panic!("{line}: {e}"));
+            command()
+                .try_get_matches_from(super::super::with_run(&words).iter())
+                .unwrap_or_else(|e| panic!("{line}: {e}"));
         }
     }
 

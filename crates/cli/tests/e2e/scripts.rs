@@ -49,7 +49,10 @@ fn mistakes_are_shown_where_they_are() {
         ),
         ("heap:new { @ = count(); }", "stdin:1:1-9: ERROR: heap:new: no such probe"),
         ("process:die { @ = count(); }", "stdin:1:1-12: ERROR: process:die: no such event of processes"),
-        ("software:page-faults:1 { @[numaid] = count(); }", "stdin:1:1: ERROR: 'numaid' is not known at software:page-faults:1"),
+        (
+            "software:page-faults:1 { @[numaid] = count(); }",
+            "stdin:1:1: ERROR: 'numaid' is not known at software:page-faults:1",
+        ),
         ("function:main { @ = max(dur); }", "stdin:1:1: ERROR: 'dur' is not known at function:main"),
     ] {
         let out = run(User::Me, &["-e", text, "-c", "true"]);

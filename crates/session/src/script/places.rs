@@ -352,6 +352,15 @@ pub struct Places {
     pub attached: usize,
 }
 
+/// How many frames of a stack a clause reads.
+pub fn frames_of(leaf: &Leaf) -> u32 {
+    match (&leaf.what, &leaf.ty) {
+        (What::Kind(_, n), _) => n.parse().unwrap_or(u32::MAX),
+        (_, Type::Stack(.., most)) => *most,
+        _ => u32::MAX,
+    }
+}
+
 /// What the clauses of a probe capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Captured {
@@ -365,7 +374,7 @@ struct Captured {
 
 impl Captured {
     fn add(&mut self, leaf: &Leaf) {
-        let frames = || super::seen::frames_of(leaf).max(1);
+        let frames = || frames_of(leaf).max(1);
         match &leaf.what {
             What::Value("kstack") | What::Kind("kstack", _) => {
                 self.kstack = self.kstack.max(frames()).min(captures::KERNEL.into());

@@ -1,6 +1,6 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
-use super::places::As;
+use super::places::{As, frames_of};
 use engine::backend::code::id_of;
 use engine::pipeline::world::World;
 use events::event::Cap;
@@ -9,7 +9,6 @@ use events::names::Names as _;
 use events::{Event, Schema};
 use lang::script::ir::{Leaf, What};
 use lang::script::run::{self, Datum};
-use lang::script::types::Type;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -70,7 +69,9 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
             schema.arg(&task).or_else(|| schema.arg(name)).map_or(Get::Nothing, |i| Get::Stack(i, most))
         }
         // The name from then on.
-        What::Value("comm") if schema.class == events::Class::Process && schema.name != "fork" && schema.arg("comm").is_some() => {
+        What::Value("comm")
+            if schema.class == events::Class::Process && schema.name != "fork" && schema.arg("comm").is_some() =>
+        {
             schema.arg("comm").map_or(Get::Nothing, Get::Text)
         }
         // The field of a capture is behind the arguments; one of them may be called so too.
@@ -104,15 +105,6 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
         _ => Get::Nothing,
     };
     leaves.iter().map(one).collect()
-}
-
-/// How many frames of a stack a clause reads.
-pub fn frames_of(leaf: &Leaf) -> u32 {
-    match (&leaf.what, &leaf.ty) {
-        (What::Kind(_, n), _) => n.parse().unwrap_or(u32::MAX),
-        (_, Type::Stack(.., most)) => *most,
-        _ => u32::MAX,
-    }
 }
 
 /// The stacks that clauses have read.
