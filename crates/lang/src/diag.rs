@@ -1,4 +1,4 @@
-//! Mistakes in a text: as values, and as messages.
+//! Mistakes in a text, and what is doubtful in one: as values, and as messages.
 //!
 //! ```text
 //! trapline: --where: F0003 unknown field 'args.flgs' at 1:1 (did you mean args.flags?)
@@ -8,6 +8,12 @@
 //! 1 | args.flgs & O_CREAT
 //!   | ^^^^^^^^^
 //!   = did you mean args.flags?
+//!
+//! stdin:1:9-15: ERROR: '@x' holds integers, and a string is assigned to it [S0008]
+//! begin { @x = "a"; }
+//!         ~~~~~~
+//! stdin:1:1-5: it gets its type here
+//! HINT: use another map
 //! ```
 //!
 //! Invariant: no control character of the text reaches the output.
@@ -36,52 +42,96 @@ impl Span {
 }
 
 macro_rules! codes {
-    ($($variant:ident = $number:literal $doc:literal;)*) => {
+    ($($variant:ident = $filter:literal $script:literal $doc:literal;)*) => {
         /// The kinds of mistakes. Their numbers stay.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Code { $(#[doc = $doc] $variant = $number,)* }
+        pub enum Code { $(#[doc = $doc] $variant,)* }
 
         impl Code {
             /// Every kind, with its general description.
             pub const ALL: &'static [(Code, &'static str)] = &[$((Code::$variant, $doc),)*];
+
+            /// Its numbers in filters and in scripts; 0 where it is not there.
+            fn numbers(self) -> (u16, u16) {
+                match self { $(Code::$variant => ($filter, $script),)* }
+            }
         }
     };
 }
 
 #[rustfmt::skip]
 codes! {
-    Character = 1 "A character that the language does not have.";
-    Literal = 2 "A number or a string that is not well formed.";
-    UnknownField = 3 "No probe has an argument of this name.";
-    NotInProbe = 4 "Some of the probes lack the argument.";
-    TooLarge = 5 "The text is too long or nests too deep.";
-    Syntax = 6 "Something else was expected here.";
-    UnknownName = 7 "Neither a value nor a constant.";
-    Ambiguous = 8 "The name has several values, and nothing says which is meant.";
-    Type = 9 "A number where a string is expected, or the other way round.";
-    Parameter = 10 "A positional parameter was not given.";
-    Function = 11 "An unknown function, or arguments that it does not take.";
-    NotAvailable = 12 "The probe does not have this value.";
-    Never = 13 "The operation can never be valid, or never be true.";
-    Parentheses = 14 "C's operator precedence gives this a meaning that is probably not intended.";
-    NotAFilter = 15 "Part of the probe language, but not of a filter.";
+    Character = 1 1 "A character that the language does not have.";
+    Literal = 2 1 "A number or a string that is not well formed.";
+    UnknownField = 3 0 "No probe has an argument of this name.";
+    NotInProbe = 4 0 "Some of the probes lack the argument.";
+    TooLarge = 5 3 "The text is too long or nests too deep.";
+    Syntax = 6 2 "Something else was expected here.";
+    UnknownName = 7 0 "Neither a value nor a constant.";
+    Ambiguous = 8 0 "The name has several values, and nothing says which is meant.";
+    Type = 9 8 "A value of another type is needed here.";
+    Parameter = 10 13 "A positional parameter was not given.";
+    Function = 11 0 "An unknown function, or arguments that it does not take.";
+    NotAvailable = 12 0 "The probe does not have this value.";
+    Never = 13 0 "The operation can never be valid, or never be true.";
+    Parentheses = 14 18 "C's operator precedence gives this a meaning that is probably not intended.";
+    NotAFilter = 15 0 "Part of the probe language, but not of a filter.";
+    Probe = 0 4 "A probe that is not known, or not written like this.";
+    Name = 0 5 "A name that is neither a value, a function, a constant nor a macro.";
+    Variable = 0 6 "A variable or a map that nothing is assigned to.";
+    Call = 0 7 "Arguments that a function does not take.";
+    Declaration = 0 9 "A C declaration or a directive that is not understood.";
+    Field = 0 10 "A structure, or a probe, does not have this member.";
+    Config = 0 11 "A setting that is not known, or has no such value.";
+    Format = 0 12 "A format and its arguments do not fit.";
+    Macro = 0 14 "A macro that cannot be used like this.";
+    Place = 0 15 "A statement that makes no sense here.";
+    Unsupported = 0 16 "Part of the language, but not of this version.";
+    Refused = 0 17 "It would change the traced system.";
+    Doubtful = 0 18 "It has a meaning, but probably not the intended one.";
 }
 
-impl std::fmt::Display for Code {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "F{:04}", *self as u16)
+impl Code {
+    /// `F0003`; None: no filter has such a mistake.
+    pub fn in_filters(self) -> Option<String> {
+        Some(self.numbers().0).filter(|n| *n > 0).map(|n| format!("F{n:04}"))
+    }
+
+    /// `S0008`; None: no script has such a mistake.
+    pub fn in_scripts(self) -> Option<String> {
+        Some(self.numbers().1).filter(|n| *n > 0).map(|n| format!("S{n:04}"))
     }
 }
 
-/// A mistake in a text.
+/// Its number in filters, or else in scripts.
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.in_filters().or(self.in_scripts()).unwrap_or_default())
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The text means nothing.
+    Error,
+    /// It does.
+    Warning,
+}
+
+/// A message about a place of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Its kind.
     pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
     /// What is wrong.
     pub message: String,
     /// Where.
     pub span: Span,
+    /// Another place, and what is there.
+    pub second: Option<(Span, String)>,
     /// What could be done.
     pub hint: Option<String>,
 }
@@ -89,7 +139,12 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A mistake without a hint.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, message: message.into(), span, hint: None }
+        Diagnostic { code, severity: Severity::Error, message: message.into(), span, second: None, hint: None }
+    }
+
+    /// Something doubtful.
+    pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::new(code, span, message) }
     }
 
     /// Adds a hint.
@@ -97,14 +152,23 @@ impl Diagnostic {
         Diagnostic { hint: Some(hint.into()), ..self }
     }
 
-    /// Line and column of its start in `text`, both from 1; columns count characters.
-    pub fn position(&self, text: &str) -> (usize, usize) {
-        let before = text.get(..self.span.start).unwrap_or(text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        (before.matches('\n').count() + 1, line.chars().count() + 1)
+    /// Adds a hint, if there is one.
+    pub fn maybe_hint(self, hint: Option<String>) -> Diagnostic {
+        Diagnostic { hint: hint.or(self.hint), ..self }
     }
 
-    /// One line; `place` is where the text is from, for instance `--where`.
+    /// Adds another place.
+    pub fn second(self, span: Span, what: impl Into<String>) -> Diagnostic {
+        Diagnostic { second: Some((span, what.into())), ..self }
+    }
+
+    /// Line and column of its start in `text`, both from 1; columns count characters.
+    pub fn position(&self, text: &str) -> (usize, usize) {
+        let (line, column, _) = columns(self.span, text);
+        (line, column)
+    }
+
+    /// Of a filter, one line; `place` is where the text is from, for instance `--where`.
     pub fn line(&self, place: &str, text: &str) -> String {
         let hint = self.hint.as_ref().map(|h| format!(" ({h})")).unwrap_or_default();
         self.head(place, text) + &hint
@@ -112,12 +176,13 @@ impl Diagnostic {
 
     fn head(&self, place: &str, text: &str) -> String {
         let (line, column) = self.position(text);
-        format!("trapline: {place}: {} {} at {line}:{column}", self.code, self.message)
+        let code = self.code.in_filters().unwrap_or_default();
+        format!("trapline: {place}: {code} {} at {line}:{column}", self.message)
     }
 
-    /// Several lines: the message, the line of the text, a caret, the hint. Ends without a newline.
+    /// Of a filter, several lines: the message, the line of the text, a caret, the hint. Ends without a newline.
     pub fn block(&self, place: &str, text: &str) -> String {
-        let (line, column) = self.position(text);
+        let (line, column, _) = columns(self.span, text);
         let source = text.split('\n').nth(line - 1).unwrap_or_default();
         let left = source.chars().count().saturating_sub(column - 1).max(1);
         let carets = self.span.of(text).chars().count().clamp(1, left);
@@ -130,21 +195,49 @@ impl Diagnostic {
         }
         out
     }
+
+    /// Of a script, several lines, without a newline at the end: the message, the line of the script with tildes below, the second
+    /// place, the hint. `name` is the file's, `stdin` for a script from the command line.
+    pub fn show(&self, name: &str, text: &str) -> String {
+        let level = if self.severity == Severity::Error { "ERROR" } else { "WARNING" };
+        let code = self.code.in_scripts().unwrap_or_default();
+        let mut out = format!("{name}:{}: {level}: {} [{code}]", place(self.span, text), self.message);
+        let (line, column, length) = columns(self.span, text);
+        let source = text.split('\n').nth(line - 1).unwrap_or_default();
+        let _ = write!(out, "\n{}\n{}{}", printable(source), " ".repeat(column - 1), "~".repeat(length));
+        if let Some((span, what)) = &self.second {
+            let _ = write!(out, "\n{name}:{}: {what}", place(*span, text));
+        }
+        if let Some(hint) = &self.hint {
+            let _ = write!(out, "\nHINT: {hint}");
+        }
+        out
+    }
 }
 
-/// One character for each, so that carets stay below what they mean.
+/// Line and column of the start, both from 1, and how many characters of that line are meant: at least one.
+fn columns(span: Span, text: &str) -> (usize, usize, usize) {
+    let before = text.get(..span.start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let length = span.of(text).split('\n').next().unwrap_or_default().chars().count();
+    (line, column, length.max(1))
+}
+
+/// `LINE:COLUMN-COLUMN`
+pub fn place(span: Span, text: &str) -> String {
+    let (line, column, length) = columns(span, text);
+    format!("{line}:{column}-{}", column + length)
+}
+
+/// One character for each, so that carets and tildes stay below what they mean.
 fn printable(line: &str) -> String {
-    line.chars()
-        .map(|c| {
-            if c == '\t' {
-                ' '
-            } else if c.is_control() {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let one = |c: char| match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    line.chars().map(one).collect()
 }
 
 /// A piece of a text as a message shows it: escaped, and not long.

@@ -5,14 +5,11 @@
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::duration;
 
-/// The longest text of a filter, in bytes.
-pub const MAX_TEXT: usize = 16 * 1024;
-
 /// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// A number; those from 2^63 to 2^64-1 wrap to negative ones.
-    Int(i64),
+    /// A number.
+    Int(u64),
     /// A string: its bytes.
     Str(Vec<u8>),
     /// A name or a keyword.
@@ -59,32 +56,25 @@ const UNITS: &[(&str, u64)] = &[
     ("ULL", 1),
 ];
 
-/// All tokens of `text`.
-pub fn lex(text: &str) -> Result<Vec<(Token, Span)>, Diagnostic> {
-    if text.len() > MAX_TEXT {
-        let start = (0..=MAX_TEXT).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
-        let message = format!("a filter of {} bytes; at most {MAX_TEXT} are allowed", text.len());
-        return Err(Diagnostic::new(Code::TooLarge, Span { start, end: text.len() }, message));
+/// Refuses a text that is longer than its language allows; `what` it is.
+pub(crate) fn limit(text: &str, most: usize, what: &str) -> Result<(), Diagnostic> {
+    if text.len() <= most {
+        return Ok(());
     }
-    let mut lexer = Lexer { text, at: 0, script: false };
-    let mut tokens = Vec::new();
-    loop {
-        tokens.push(lexer.next()?);
-        if matches!(tokens.last(), Some((Token::End, _))) {
-            return Ok(tokens);
-        }
-    }
+    let start = (0..=most).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    let message = format!("a {what} of {} bytes; at most {most} are allowed", text.len());
+    Err(Diagnostic::new(Code::TooLarge, Span { start, end: text.len() }, message))
 }
 
-/// The number, if the whole text is one; it may have a sign.
+/// The number, if the whole text is one; it may have a sign. Those from 2^63 to 2^64-1 wrap to negative ones.
 pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.len() > MAX_TEXT || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let mut lexer = Lexer { text: digits, at: 0, script: false };
     let Ok(Token::Int(v)) = lexer.number() else { return None };
-    (lexer.at == digits.len()).then(|| if digits.len() < text.len() { v.wrapping_neg() } else { v })
+    (lexer.at == digits.len()).then(|| if digits.len() < text.len() { v.wrapping_neg() } else { v } as i64)
 }
 
 /// Where in a text the next token is.
@@ -248,7 +238,7 @@ impl<'t> Lexer<'t> {
             return e.map_err(|e: Diagnostic| e.hint("units are ns us ms s m h d, and k M G (1024 each)"));
         };
         match v.checked_mul(scale) {
-            Some(v) if scale == 1 || v <= i64::MAX as u64 => Ok(Token::Int(v as i64)),
+            Some(v) if scale == 1 || v <= i64::MAX as u64 => Ok(Token::Int(v)),
             _ => bad(self, "too large a number:"),
         }
     }

@@ -1,290 +1,374 @@
-//! Tokens to a tree: precedence climbing, with C's precedence and associativity.
+//! Tokens to trees: precedence climbing, with C's precedence and associativity, and what C does not have: maps, tuples, blocks.
 //!
-//! It does not resolve names or check types (see [`crate::filter`]).
+//! Filters have some of the expressions; where a text goes on with others, that is a mistake. Nothing is resolved, no type is checked.
 //!
-//! Invariant: recursion is at most [`MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`]. Chains of `&&` and of `||`
-//! are one node each, so that long lists of alternatives are not deep.
+//! Invariant: recursion is at most [`crate::tokens::MAX_NESTING`] deep, and no tree is higher than [`crate::ast::MAX_HEIGHT`]. Chains
+//! of `&&` and of `||` are one node each, so that long lists of alternatives are not deep.
 
-use crate::ast::{Binary, Cast, Expr, Kind, Unary};
-use crate::diag::{Code, Diagnostic, Span, quote};
-use crate::lex::{Token, lex, whole_number};
+mod stmt;
+mod types;
 
-/// How deep parentheses and operators nest.
-pub const MAX_NESTING: usize = 64;
-/// How high a tree is; chains of arithmetic grow without nesting.
-pub const MAX_HEIGHT: usize = 128;
+use crate::ast::{Binary, Expr, Kind, Unary, height, node};
+use crate::diag::{Code, Diagnostic, Severity, Span};
+use crate::lex::{Token, whole_number};
+use crate::tokens::{Result, Tokens};
+use std::collections::BTreeSet;
+
+pub(crate) use types::type_words;
 
 /// Binding powers of `||` and `&&`.
 const ANY: u8 = 1;
 const ALL: u8 = 2;
 
-type Result<T> = std::result::Result<T, Diagnostic>;
-
-/// Parses the whole of `text` as an expression; `params` are the values of `$1`, `$2`, ….
-pub fn parse(text: &str, params: &[String]) -> Result<Expr> {
-    let mut p = Parser { text, params, tokens: lex(text)?, at: 0, depth: 0 };
-    match p.peek() {
-        Token::End => return Err(p.error("an empty filter").hint("for instance: pid == 1")),
-        Token::Sym("/") => {
-            return Err(p.error("unexpected '/'").hint("write the filter without slashes here"));
-        }
+/// Parses the whole of `text` as a filter; `params` are the values of `$1`, `$2`, ….
+pub(crate) fn filter(text: &str, params: &[String]) -> Result<Expr> {
+    let mut p = Parser { params: Some(params), ..Parser::new(Tokens::of_filter(text)?) };
+    let span = p.t.span()?;
+    let error = |message: &str| Diagnostic::new(Code::Syntax, span, message);
+    match p.t.peek()? {
+        Token::End => return Err(error("an empty filter").hint("for instance: pid == 1")),
+        Token::Sym("/") => return Err(error("unexpected '/'").hint("write the filter without slashes here")),
         _ => {}
     }
-    let e = p.expr(0)?;
-    match p.peek() {
+    let e = p.expr()?;
+    match p.t.peek()? {
         Token::End => Ok(e),
-        _ => Err(p.unexpected("an operator")),
+        _ => Err(p.t.unexpected("an operator")),
     }
 }
 
-struct Parser<'t> {
-    text: &'t str,
-    params: &'t [String],
-    tokens: Vec<(Token, Span)>,
-    at: usize,
-    depth: usize,
+pub(crate) struct Parser<'t> {
+    pub t: Tokens<'t>,
+    /// Of a filter: the values of `$1`, `$2`, …. A script's are not known here.
+    params: Option<&'t [String]>,
+    /// The names that a script gives to types.
+    pub typedefs: BTreeSet<String>,
+    pub warnings: Vec<Diagnostic>,
+}
+
+fn highest(list: &[Expr]) -> usize {
+    list.iter().map(|e| e.height).max().unwrap_or(0)
+}
+
+impl<'t> Parser<'t> {
+    /// Of a script.
+    pub fn new(t: Tokens<'t>) -> Parser<'t> {
+        Parser { t, params: None, typedefs: BTreeSet::new(), warnings: Vec::new() }
+    }
 }
 
 impl Parser<'_> {
-    fn peek(&self) -> &Token {
-        &self.tokens[self.at].0
-    }
-    fn span(&self) -> Span {
-        self.tokens[self.at].1
-    }
-    /// Takes the next token; the end is never taken.
-    fn next(&mut self) -> (Token, Span) {
-        let t = self.tokens[self.at].clone();
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
-        t
-    }
-    fn eat(&mut self, sym: &str) -> bool {
-        let hit = matches!(self.peek(), Token::Sym(s) if *s == sym);
-        if hit {
-            self.next();
-        }
-        hit
-    }
-    fn expect(&mut self, sym: &str) -> Result<Span> {
-        let span = self.span();
-        if self.eat(sym) { Ok(span) } else { Err(self.unexpected(&format!("'{sym}'"))) }
-    }
-    fn error(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(Code::Syntax, self.span(), message)
-    }
-
-    fn unexpected(&self, wanted: &str) -> Diagnostic {
-        let what = match self.peek() {
-            Token::End => "the end".to_owned(),
-            _ => quote(self.span().of(self.text)),
-        };
-        let e = self.error(format!("expected {wanted}, found {what}"));
-        let foreign = |hint: &str| Diagnostic { code: Code::NotAFilter, ..e.clone() }.hint(hint);
-        match self.peek() {
-            Token::Sym("=") => e.hint("did you mean ==?"),
-            Token::Sym("@" | "[" | "]") => foreign("filters have no maps"),
-            Token::Sym("$") => foreign("filters have no variables but the parameters $1, $2, …"),
-            Token::Sym("{" | "}" | ";") => foreign("a filter is one expression"),
-            Token::Sym("++" | "--" | "+=" | "-=" | "*=" | "/=" | "%=" | "&=" | "|=" | "^=" | "<<=" | ">>=") => {
-                foreign("filters change nothing")
-            }
-            Token::Name(n) if matches!(n.as_str(), "and" | "or" | "not") => e.hint("write &&, ||, !"),
-            _ => e,
-        }
-    }
-
-    fn node(&self, kind: Kind, span: Span, below: usize) -> Result<Expr> {
-        let height = below + 1;
-        if height > MAX_HEIGHT {
-            return Err(Diagnostic::new(Code::TooLarge, span, format!("more than {MAX_HEIGHT} operators in a chain")));
-        }
-        Ok(Expr { kind, span, height })
-    }
-
-    /// One level of recursion.
-    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= MAX_NESTING {
-            let message = format!("nested more than {MAX_NESTING} levels deep");
-            return Err(Diagnostic::new(Code::TooLarge, self.span(), message));
-        }
-        self.depth += 1;
-        let r = f(self);
-        self.depth -= 1;
-        r
+    pub(crate) fn expr(&mut self) -> Result<Expr> {
+        self.binary(0)
     }
 
     /// An expression of operators that bind at least as strongly as `min`.
-    fn expr(&mut self, min: u8) -> Result<Expr> {
-        self.deeper(|p| {
-            let mut left = p.unary()?;
-            loop {
-                left = match p.peek() {
-                    Token::Sym("||") if ANY >= min => p.chain(left, "||", ANY + 1, Kind::Any)?,
-                    Token::Sym("&&") if ALL >= min => p.chain(left, "&&", ALL + 1, Kind::All)?,
-                    Token::Sym("?") if min == 0 => p.choice(left)?,
-                    Token::Sym(s) => match Binary::ALL.iter().find(|(_, name, power)| name == s && *power >= min) {
-                        Some((op, _, power)) => p.binary(left, *op, *power)?,
-                        None => return Ok(left),
-                    },
-                    _ => return Ok(left),
-                };
-            }
-        })
+    fn binary(&mut self, min: u8) -> Result<Expr> {
+        self.t.enter()?;
+        let mut left = self.unary()?;
+        while let Token::Sym(sym) = *self.t.peek()? {
+            left = match sym {
+                "||" if ANY >= min => self.chain(left, "||", ANY + 1, Kind::Any)?,
+                "&&" if ALL >= min => self.chain(left, "&&", ALL + 1, Kind::All)?,
+                "?" if min == 0 => self.choice(left)?,
+                // The end of a predicate.
+                "/" if self.params.is_none() && matches!(self.t.peek_at(1)?, Token::Sym("{")) => break,
+                _ => match Binary::ALL.iter().find(|(_, name, power)| *name == sym && *power >= min) {
+                    Some((op, _, power)) => self.operator(left, *op, *power)?,
+                    None => break,
+                },
+            };
+        }
+        self.t.leave();
+        Ok(left)
     }
 
     fn chain(&mut self, first: Expr, sym: &str, min: u8, kind: fn(Vec<Expr>) -> Kind) -> Result<Expr> {
         let mut list = vec![first];
-        while self.eat(sym) {
-            list.push(self.expr(min)?);
+        while self.t.eat(sym)? {
+            list.push(self.binary(min)?);
         }
         let span = list[0].span.to(list[list.len() - 1].span);
-        let below = list.iter().map(|e| e.height).max().unwrap_or(0);
+        let below = highest(&list);
         self.node(kind(list), span, below)
     }
 
+    /// `c ? a : b`, `a ?: b`
     fn choice(&mut self, condition: Expr) -> Result<Expr> {
-        self.next();
-        let yes = self.expr(0)?;
-        self.expect(":")?;
-        let no = self.expr(0)?;
-        let (span, below) = (condition.span.to(no.span), condition.height.max(yes.height).max(no.height));
-        self.node(Kind::Choice(Box::new([condition, yes, no])), span, below)
+        self.t.next()?;
+        let yes = match self.params.is_none() && self.t.at(":")? {
+            true => None,
+            false => Some(Box::new(self.binary(0)?)),
+        };
+        self.t.expect(":")?;
+        let no = self.binary(0)?;
+        let below = condition.height.max(no.height).max(yes.as_ref().map_or(0, |y| y.height));
+        let span = condition.span.to(no.span);
+        self.node(Kind::Choice(Box::new(condition), yes, Box::new(no)), span, below)
     }
 
-    fn binary(&mut self, left: Expr, op: Binary, power: u8) -> Result<Expr> {
-        self.next();
-        let right = self.expr(power + 1)?;
+    fn operator(&mut self, left: Expr, op: Binary, power: u8) -> Result<Expr> {
+        self.t.next()?;
+        let right = self.binary(power + 1)?;
+        self.misleading(op, &left)?;
+        self.misleading(op, &right)?;
         let (span, below) = (left.span.to(right.span), left.height.max(right.height));
-        for operand in [&left, &right] {
-            self.misleading(op, operand)?;
-        }
         self.node(Kind::Binary(op, Box::new(left), Box::new(right)), span, below)
     }
 
     /// `a & b == c` and `a < b < c` mean something in C, but hardly ever what was meant.
-    fn misleading(&self, op: Binary, operand: &Expr) -> Result<()> {
+    fn misleading(&mut self, op: Binary, operand: &Expr) -> Result<()> {
         let Kind::Binary(inner, ..) = operand.kind else { return Ok(()) };
         let bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
-        if !inner.is_comparison() || !(bits || op.is_comparison()) {
+        if operand.grouped.is_some() || !inner.is_comparison() || !(bits || op.is_comparison()) {
             return Ok(());
         }
-        let e = Diagnostic::new(
-            Code::Parentheses,
-            operand.span,
-            format!("'{}' is applied to the result of '{}'", op.symbol(), inner.symbol()),
-        );
-        Err(e.hint(match bits {
+        let message = format!("'{}' is applied to the result of '{}'", op.symbol(), inner.symbol());
+        let e = Diagnostic::new(Code::Parentheses, operand.span, message).hint(match bits {
             true => format!("write (a {} b) {} c, or add parentheses if this is meant", op.symbol(), inner.symbol()),
             false => "write a < b && b < c, or add parentheses if this is meant".into(),
-        }))
+        });
+        if self.params.is_some() {
+            return Err(e);
+        }
+        self.warnings.push(Diagnostic { severity: Severity::Warning, ..e });
+        Ok(())
     }
 
     fn unary(&mut self) -> Result<Expr> {
-        let op = match self.peek() {
-            Token::Sym("-") => Unary::Minus,
-            Token::Sym("~") => Unary::Complement,
-            Token::Sym("!") => Unary::Not,
-            _ => return self.primary(),
+        let Token::Sym(sym) = *self.t.peek()? else { return self.postfix() };
+        let op = match sym {
+            "-" => Unary::Minus,
+            "~" => Unary::Complement,
+            "!" => Unary::Not,
+            _ if self.params.is_some() => return self.postfix(),
+            "*" => Unary::Deref,
+            "&" => Unary::Address,
+            "++" | "--" => return self.step_before(sym == "++"),
+            _ => return self.postfix(),
         };
-        let (_, start) = self.next();
-        let e = self.deeper(Self::unary)?;
+        let (_, start) = self.t.next()?;
+        self.t.enter()?;
+        let e = self.unary()?;
+        self.t.leave();
         let (span, below) = (start.to(e.span), e.height);
         self.node(Kind::Unary(op, Box::new(e)), span, below)
     }
 
-    fn primary(&mut self) -> Result<Expr> {
-        match self.peek().clone() {
-            Token::Int(v) => self.leaf(Kind::Int(v)),
-            Token::Str(s) => self.leaf(Kind::Str(s)),
-            Token::Param(n) => self.param(n),
-            Token::Name(n) => self.name(n),
-            Token::Sym("(") => self.group(),
-            _ => Err(self.unexpected("a value")),
-        }
+    fn step_before(&mut self, up: bool) -> Result<Expr> {
+        let (_, start) = self.t.next()?;
+        self.t.enter()?;
+        let target = self.unary()?;
+        self.t.leave();
+        let span = start.to(target.span);
+        self.step(target, up, false, span)
     }
 
-    fn leaf(&mut self, kind: Kind) -> Result<Expr> {
-        let (_, span) = self.next();
+    fn step(&mut self, target: Expr, up: bool, after: bool, span: Span) -> Result<Expr> {
+        if !matches!(target.kind, Kind::Var(_) | Kind::Map(..)) {
+            let sym = if up { "++" } else { "--" };
+            let e = Diagnostic::new(Code::Place, span, format!("'{sym}' counts variables and maps only"));
+            return Err(e.hint(format!("write {} {sym} 1", "x").replace("++", "+").replace("--", "-")));
+        }
+        let below = target.height;
+        self.node(Kind::Step { target: Box::new(target), up, after }, span, below)
+    }
+
+    fn postfix(&mut self) -> Result<Expr> {
+        let mut e = self.primary()?;
+        while self.params.is_none() {
+            let Token::Sym(sym) = *self.t.peek()? else { return Ok(e) };
+            let start = e.span;
+            e = match sym {
+                "." | "->" => {
+                    self.t.next()?;
+                    let (token, span) = self.t.next()?;
+                    let below = e.height;
+                    let kind = match token {
+                        Token::Name(n) => Kind::Field(Box::new(e), n, sym == "->"),
+                        Token::Int(n) if sym == "." => Kind::Part(Box::new(e), n as usize),
+                        _ => {
+                            return Err(Diagnostic::new(Code::Syntax, span, format!("expected a name behind '{sym}'")));
+                        }
+                    };
+                    self.node(kind, start.to(span), below)?
+                }
+                "[" => {
+                    self.t.next()?;
+                    let index = self.expr()?;
+                    let end = self.t.expect("]")?;
+                    let below = e.height.max(index.height);
+                    self.node(Kind::Index(Box::new(e), Box::new(index)), start.to(end), below)?
+                }
+                "++" | "--" => {
+                    let (_, end) = self.t.next()?;
+                    self.step(e, sym == "++", true, start.to(end))?
+                }
+                _ => return Ok(e),
+            };
+        }
+        Ok(e)
+    }
+
+    fn primary(&mut self) -> Result<Expr> {
+        let span = self.t.span()?;
+        let kind = match self.t.peek()?.clone() {
+            Token::Int(v) => Kind::Int(v),
+            Token::Str(s) => return self.strings(s),
+            Token::Param(n) => self.param(n, span)?,
+            Token::ParamCount => Kind::ParamCount,
+            Token::Var(n) => Kind::Var(n),
+            Token::Map(n) => return self.map(n),
+            Token::Name(n) => return self.name(n),
+            Token::Sym("(") => return self.group(),
+            Token::Sym("{") if self.params.is_none() => return self.block_expr(),
+            _ => return Err(self.t.unexpected("a value")),
+        };
+        self.t.next()?;
         self.node(kind, span, 0)
     }
 
-    /// `$N`: a number where the parameter is one, else a string.
-    fn param(&mut self, n: usize) -> Result<Expr> {
-        let given = n.checked_sub(1).and_then(|i| self.params.get(i));
-        let Some(text) = given else {
-            let message = format!("parameter ${n} was not given");
-            let e = Diagnostic::new(Code::Parameter, self.span(), message);
-            return Err(match (n, self.params.len()) {
+    /// `$N`; in a filter its value: a number where it is one, else a string.
+    fn param(&self, n: usize, span: Span) -> Result<Kind> {
+        let Some(params) = self.params else { return Ok(Kind::Param(n)) };
+        let Some(text) = n.checked_sub(1).and_then(|i| params.get(i)) else {
+            let e = Diagnostic::new(Code::Parameter, span, format!("parameter ${n} was not given"));
+            return Err(match (n, params.len()) {
                 (0, _) => e.hint("the first parameter is $1"),
                 (_, 0) => e.hint("there are none"),
                 (_, k) => e.hint(format!("the last one is ${k}")),
             });
         };
         if text.contains('\0') {
-            return Err(Diagnostic::new(Code::Literal, self.span(), "a parameter with a NUL inside"));
+            return Err(Diagnostic::new(Code::Literal, span, "a parameter with a NUL inside"));
         }
-        let kind = whole_number(text).map_or_else(|| Kind::Str(text.clone().into_bytes()), Kind::Int);
-        self.leaf(kind)
+        Ok(whole_number(text).map_or_else(|| Kind::Str(text.clone().into_bytes()), |v| Kind::Int(v as u64)))
     }
 
-    fn name(&mut self, name: String) -> Result<Expr> {
-        let (_, start) = self.next();
-        if name == "args" && (self.eat(".") || self.eat("->")) {
-            let Token::Name(field) = self.peek().clone() else {
-                return Err(self.unexpected("the name of an argument"));
-            };
-            let (_, end) = self.next();
-            return self.node(Kind::Field(field), start.to(end), 0);
+    /// `str($N)` in a filter is a string even where the parameter looks like a number.
+    fn text_of_param(&mut self) -> Result<Option<Kind>> {
+        let Token::Param(n) = *self.t.peek()? else { return Ok(None) };
+        let text =
+            self.params.zip(n.checked_sub(1)).and_then(|(params, i)| params.get(i)).filter(|t| !t.contains('\0'));
+        let Some(text) = text.filter(|_| matches!(self.t.peek_at(1), Ok(Token::Sym(")")))) else { return Ok(None) };
+        self.t.next()?;
+        Ok(Some(Kind::Str(text.clone().into_bytes())))
+    }
+
+    /// One string, or, in a script, several in a row, as in C.
+    fn strings(&mut self, first: Vec<u8>) -> Result<Expr> {
+        let (_, start) = self.t.next()?;
+        let (mut bytes, mut span) = (first, start);
+        while let (true, Token::Str(more)) = (self.params.is_none(), self.t.peek()?.clone()) {
+            bytes.extend(more);
+            span = start.to(self.t.next()?.1);
         }
-        if !self.eat("(") {
-            return self.node(Kind::Name(name), start, 0);
+        self.node(Kind::Str(bytes), span, 0)
+    }
+
+    fn map(&mut self, name: String) -> Result<Expr> {
+        let (_, start) = self.t.next()?;
+        if !self.t.at("[")? {
+            return self.node(Kind::Map(name, Vec::new()), start, 0);
         }
-        // `str($1)` is a string even where the parameter looks like a number.
-        if let (true, Token::Param(n)) = (name == "str", self.peek().clone())
-            && let Some(text) = n.checked_sub(1).and_then(|i| self.params.get(i)).filter(|t| !t.contains('\0'))
-            && self.tokens.get(self.at + 1).is_some_and(|t| t.0 == Token::Sym(")"))
-        {
-            let kind = Kind::Str(text.clone().into_bytes());
-            self.next();
-            let end = self.expect(")")?;
-            return self.node(kind, start.to(end), 0);
+        self.t.next()?;
+        let keys = self.list("]")?;
+        let end = self.t.expect("]")?;
+        if keys.is_empty() {
+            return Err(
+                Diagnostic::new(Code::Syntax, start.to(end), "a map with an empty key").hint(format!("write @{name}"))
+            );
         }
+        let below = highest(&keys);
+        self.node(Kind::Map(name, keys), start.to(end), below)
+    }
+
+    /// Expressions with commas between them, up to `end`.
+    fn list(&mut self, end: &str) -> Result<Vec<Expr>> {
         let mut list = Vec::new();
-        while !matches!(self.peek(), Token::Sym(")")) {
-            list.push(self.expr(0)?);
-            if !self.eat(",") {
+        while !self.t.at(end)? {
+            list.push(self.expr()?);
+            if !self.t.eat(",")? {
                 break;
             }
         }
-        let end = self.expect(")")?;
-        let below = list.iter().map(|e| e.height).max().unwrap_or(0);
+        Ok(list)
+    }
+
+    fn name(&mut self, name: String) -> Result<Expr> {
+        let (_, start) = self.t.next()?;
+        let script = self.params.is_none();
+        let next = self.t.peek()?.clone();
+        match (name.as_str(), next) {
+            ("args", Token::Sym("." | "->")) if !script || matches!(self.t.peek_at(1)?, Token::Name(_)) => {
+                self.t.next()?;
+                let (name, end) = self.t.name("the name of an argument")?;
+                return self.node(Kind::Arg(name), start.to(end), 0);
+            }
+            ("sizeof", Token::Sym("(")) if script => return self.size_of(start),
+            ("offsetof", Token::Sym("(")) if script => return self.offset_of(start),
+            (_, Token::Sym("(")) => {}
+            ("true" | "false", _) => return self.node(Kind::Bool(name == "true"), start, 0),
+            ("struct" | "union" | "enum", _) if script => {
+                let e = Diagnostic::new(Code::Syntax, start, "a type where a value is expected");
+                return Err(e.hint("a cast has parentheses: (struct x *)y"));
+            }
+            _ => return self.node(Kind::Name(name), start, 0),
+        }
+        self.t.next()?;
+        if name == "str"
+            && let Some(text) = self.text_of_param()?
+        {
+            let end = self.t.expect(")")?;
+            return self.node(text, start.to(end), 0);
+        }
+        let list = self.list(")")?;
+        let end = self.t.expect(")")?;
+        let below = highest(&list);
         self.node(Kind::Call(name, list), start.to(end), below)
     }
 
-    /// `(x)` or `(int32)x`.
-    fn group(&mut self) -> Result<Expr> {
-        let (_, start) = self.next();
-        if let (Token::Name(n), Some((Token::Sym(")"), _))) = (self.peek(), self.tokens.get(self.at + 1))
-            && let Some(cast) = cast(n)
-        {
-            self.next();
-            self.next();
-            let e = self.deeper(Self::unary)?;
-            let (span, below) = (start.to(e.span), e.height);
-            return self.node(Kind::Cast(cast, Box::new(e)), span, below);
-        }
-        let e = self.expr(0)?;
-        let end = self.expect(")")?;
-        let below = e.height;
-        self.node(Kind::Group(Box::new(e)), start.to(end), below)
+    /// `{ …; x }`
+    fn block_expr(&mut self) -> Result<Expr> {
+        let (_, start) = self.t.next()?;
+        let body = self.body()?;
+        let Some(value) = body.value else {
+            let e = Diagnostic::new(Code::Place, start, "a block without a value where a value is expected");
+            return Err(e.hint("its last expression has no semicolon behind it: { …; $x }"));
+        };
+        let (span, below) = (start.to(value.span), height(&body.stmts).max(value.height));
+        self.node(Kind::Block(body.stmts, value), span, below)
     }
-}
 
-fn cast(name: &str) -> Option<Cast> {
-    let (signed, bits) = match name.strip_prefix('u') {
-        Some(rest) => (false, rest.strip_prefix("int")?),
-        None => (true, name.strip_prefix("int")?),
-    };
-    let size = [("8", 1), ("16", 2), ("32", 4), ("64", 8)].iter().find(|(b, _)| *b == bits)?.1;
-    Some(Cast { size, signed })
+    /// `(x)`, `(a, b)` or `(type)x`.
+    fn group(&mut self) -> Result<Expr> {
+        if self.at_type(1)? {
+            return self.cast();
+        }
+        let (_, start) = self.t.next()?;
+        let script = self.params.is_none();
+        if script && matches!((self.t.peek()?.clone(), self.t.peek_at(1)?), (Token::Name(_), Token::Sym("="))) {
+            let span = self.t.span()?;
+            let e = Diagnostic::new(Code::Unsupported, span, "tuples with named parts are not in this version");
+            return Err(e.hint("write (a, b), and .0 and .1 for its parts"));
+        }
+        let mut first = self.expr()?;
+        if !(script && self.t.at(",")?) {
+            let end = self.t.expect(")")?;
+            first.grouped = Some(first.bare());
+            first.span = start.to(end);
+            return Ok(first);
+        }
+        self.t.next()?;
+        let mut list = vec![first];
+        list.extend(self.list(")")?);
+        let end = self.t.expect(")")?;
+        let below = highest(&list);
+        self.node(Kind::Tuple(list), start.to(end), below)
+    }
+
+    fn node(&self, kind: Kind, span: Span, below: usize) -> Result<Expr> {
+        let e = node(kind, span, below);
+        e.map_err(|e| if self.params.is_none() { e.hint("give a part of it a name: $x = …") } else { e })
+    }
 }

@@ -121,7 +121,7 @@ fn every_example_ends_as_it_says() {
 
 #[test]
 fn every_code_is_listed() {
-    for (code, text) in Code::ALL {
+    for (code, text) in Code::ALL.iter().filter(|c| c.0.in_filters().is_some()) {
         let row = format!("| {code} | {} |", text.trim());
         assert!(DOC.contains(&row), "{row}");
     }

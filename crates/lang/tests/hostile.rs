@@ -1,7 +1,7 @@
 //! No text makes the parser or the checker panic or hang, and what it says of a text fits that text.
 
 use events::generated::{C_OPENAT, P_EXIT};
-use lang::lex::MAX_TEXT;
+use lang::filter::MAX_TEXT;
 use proptest::prelude::*;
 
 fn try_it(text: &str) {

@@ -4,7 +4,7 @@
 
 use super::ir::{Arg, Cmp, Cond, How, Int, Op, Subject, Text, Value};
 use super::{Filter, MAX_STRING, Parsed, Part};
-use crate::ast::{Binary, Cast, Expr, Kind, Unary};
+use crate::ast::{Base, Binary, Cast, Expr, Kind, TypeName, Unary};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::names::{self, Beside, Found};
 use crate::near::did_you_mean;
@@ -77,7 +77,7 @@ struct Checker<'c> {
 
 impl Checker<'_> {
     fn parts(&self, e: &Expr, out: &mut Vec<Part>) -> Result<()> {
-        if let Kind::All(list) = &e.inner().kind {
+        if let Kind::All(list) = &e.kind {
             return list.iter().try_for_each(|e| self.parts(e, out));
         }
         let cond = self.cond(e)?;
@@ -107,16 +107,18 @@ impl Checker<'_> {
     }
 
     fn typed(&self, e: &Expr, beside: Option<Beside>) -> Result<Typed> {
+        let span = e.bare();
         Ok(match &e.kind {
-            Kind::Int(v) => Typed::Int(Int::Const(*v)),
+            Kind::Int(v) => Typed::Int(Int::Const(*v as i64)),
             Kind::Str(s) => Typed::Str(Str::Constant(s.clone())),
-            Kind::Name(n) => self.name(e.span, n, beside)?,
-            Kind::Field(n) => self.field(e.span, n)?,
-            Kind::Call(f, list) => self.call(e, f, list)?,
-            Kind::Group(e) => self.typed(e, beside)?,
-            Kind::Cast(cast, x) => Typed::Int(match self.int(x, beside)? {
-                Int::Const(v) => Int::Const(cast.apply(v)),
-                i => Int::Cast(*cast, Box::new(i)),
+            Kind::Bool(b) => Typed::Cond(Cond::Const(*b)),
+            Kind::Name(n) => self.name(span, n, beside)?,
+            Kind::Arg(n) => self.field(span, n)?,
+            Kind::Call(f, list) => self.call(span, f, list)?,
+            Kind::Cast(to, x) => Typed::Int(match (cast(to), self.int(x, beside)?) {
+                (Some(cast), Int::Const(v)) => Int::Const(cast.apply(v)),
+                (Some(cast), i) => Int::Cast(cast, Box::new(i)),
+                (None, _) => return Err(not_a_filter(span)),
             }),
             Kind::Unary(Unary::Not, x) => Typed::Cond(not(self.cond(x)?)),
             Kind::Unary(Unary::Minus, x) => Typed::Int(match self.int(x, beside)? {
@@ -127,10 +129,12 @@ impl Checker<'_> {
                 Int::Const(v) => Int::Const(!v),
                 i => Int::Complement(Box::new(i)),
             }),
-            Kind::Binary(op, a, b) => self.binary(e, *op, a, b, beside)?,
+            Kind::Binary(op, a, b) => self.binary(span, *op, a, b, beside)?,
             Kind::All(list) => Typed::Cond(all(self.conds(list)?)),
             Kind::Any(list) => Typed::Cond(not(all(self.conds(list)?.into_iter().map(not).collect()))),
-            Kind::Choice(three) => self.choice(three, beside)?,
+            Kind::Choice(c, Some(a), b) => self.choice(c, a, b, beside)?,
+            // The parser of filters makes no others.
+            _ => return Err(not_a_filter(span)),
         })
     }
 
@@ -138,7 +142,7 @@ impl Checker<'_> {
         list.iter().map(|e| self.cond(e)).collect()
     }
 
-    fn choice(&self, [c, a, b]: &[Expr; 3], beside: Option<Beside>) -> Result<Typed> {
+    fn choice(&self, c: &Expr, a: &Expr, b: &Expr, beside: Option<Beside>) -> Result<Typed> {
         let (c, a, b) = (self.cond(c)?, self.int(a, beside)?, self.int(b, beside)?);
         Ok(Typed::Int(match c {
             Cond::Const(true) => a,
@@ -147,13 +151,13 @@ impl Checker<'_> {
         }))
     }
 
-    fn binary(&self, e: &Expr, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
+    fn binary(&self, span: Span, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
         // The type of an argument determines what a name next to it means.
         let beside = self.beside(a).or_else(|| self.beside(b)).or(outer.filter(|_| !op.is_comparison()));
         let (a_typed, b_typed) = (self.typed(a, beside)?, self.typed(b, beside)?);
         if let Some(cmp) = comparison(op) {
             return match (a_typed, b_typed) {
-                (Typed::Str(x), Typed::Str(y)) => self.strings(e, cmp, x, y),
+                (Typed::Str(x), Typed::Str(y)) => self.strings(span, cmp, x, y),
                 (Typed::Str(_), _) => Err(self.mixed(a, b)),
                 (_, Typed::Str(_)) => Err(self.mixed(b, a)),
                 (x, y) => Ok(Typed::Cond(compare(cmp, number(x), number(y)))),
@@ -171,9 +175,9 @@ impl Checker<'_> {
     fn mixed(&self, string: &Expr, number: &Expr) -> Diagnostic {
         let (s, n) = (quote(string.span.of(self.text)), quote(number.span.of(self.text)));
         let e = wrong_type(string, format!("{s} is a string, {n} a number"));
-        match (&string.inner().kind, &number.inner().kind) {
-            (_, Kind::Int(v)) => e.hint(format!("write \"{v}\"")),
-            (Kind::Str(_), Kind::Field(_)) => {
+        match (&string.kind, &number.kind) {
+            (_, Kind::Int(v)) => e.hint(format!("write \"{}\"", *v as i64)),
+            (Kind::Str(_), Kind::Arg(_)) => {
                 e.hint("only string arguments are read from memory; other arguments are numbers")
             }
             _ => e,
@@ -181,17 +185,20 @@ impl Checker<'_> {
     }
 
     /// `==` and `!=` of strings, of which one is a constant.
-    fn strings(&self, e: &Expr, cmp: Cmp, x: Str, y: Str) -> Result<Typed> {
+    fn strings(&self, span: Span, cmp: Cmp, x: Str, y: Str) -> Result<Typed> {
+        let wrong = |message: &str| Diagnostic::new(Code::Type, span, message);
         if !matches!(cmp, Cmp::Eq | Cmp::Ne) {
-            return Err(wrong_type(e, "strings have no order")
-                .hint("they know ==, != and functions such as startswith(s, \"…\")"));
+            return Err(
+                wrong("strings have no order").hint("they know ==, != and functions such as startswith(s, \"…\")")
+            );
         }
         let cond = match (x, y) {
             (Str::Constant(x), Str::Constant(y)) => Cond::Const(x == y),
-            (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(e.span, s, c, How::Is)?,
+            (Str::Subject(s), Str::Constant(c)) | (Str::Constant(c), Str::Subject(s)) => text(span, s, c, How::Is)?,
             (Str::Subject(_), Str::Subject(_)) => {
-                return Err(wrong_type(e, "two strings of which neither is a constant")
-                    .hint("one of the two must be a constant"));
+                return Err(
+                    wrong("two strings of which neither is a constant").hint("one of the two must be a constant")
+                );
             }
         };
         Ok(Typed::Cond(if cmp == Cmp::Eq { cond } else { not(cond) }))
@@ -278,17 +285,16 @@ impl Checker<'_> {
     /// The table that names the values of an expression.
     fn beside(&self, e: &Expr) -> Option<Beside> {
         match &e.kind {
-            Kind::Field(n) => Beside::of(&self.schema.args[self.schema.arg(n)?].ty),
-            Kind::Group(e) | Kind::Cast(_, e) | Kind::Unary(Unary::Minus | Unary::Complement, e) => self.beside(e),
+            Kind::Arg(n) => Beside::of(&self.schema.args[self.schema.arg(n)?].ty),
+            Kind::Cast(_, e) | Kind::Unary(Unary::Minus | Unary::Complement, e) => self.beside(e),
             Kind::Binary(op, a, b) if !op.is_comparison() => self.beside(a).or_else(|| self.beside(b)),
-            Kind::Choice(three) => self.beside(&three[1]).or_else(|| self.beside(&three[2])),
+            Kind::Choice(_, Some(a), b) => self.beside(a).or_else(|| self.beside(b)),
             _ => None,
         }
     }
 
-    fn call(&self, e: &Expr, function: &str, list: &[Expr]) -> Result<Typed> {
-        let usage =
-            |usage: &str| Err(Diagnostic::new(Code::Function, e.span, "wrong arguments").hint(usage.to_owned()));
+    fn call(&self, span: Span, function: &str, list: &[Expr]) -> Result<Typed> {
+        let usage = |usage: &str| Err(Diagnostic::new(Code::Function, span, "wrong arguments").hint(usage.to_owned()));
         match (function, list) {
             ("str", [s]) => match self.typed(s, None)? {
                 Typed::Str(s) => Ok(Typed::Str(s)),
@@ -300,7 +306,7 @@ impl Checker<'_> {
             },
             (_, [s, constant]) if let Some(how) = how(function) => {
                 let (s, constant) = (self.string(s)?, self.literal(constant)?);
-                Ok(Typed::Cond(compared(e.span, s, constant, how)?))
+                Ok(Typed::Cond(compared(span, s, constant, how)?))
             }
             ("strncmp", [a, b, n]) => {
                 let Int::Const(count @ 0..) = self.int(n, None)? else {
@@ -310,13 +316,13 @@ impl Checker<'_> {
                     (Str::Constant(c), other) | (other, Str::Constant(c)) => (other, c),
                     _ => return usage("one of the two strings is a constant"),
                 };
-                Ok(Typed::Cond(not(first_bytes(e.span, a, b, count as usize)?)))
+                Ok(Typed::Cond(not(first_bytes(span, a, b, count as usize)?)))
             }
             ("str", _) => usage("str(string)"),
             (_, _) if how(function).is_some() => usage(&format!("{function}(string, \"constant\")")),
             ("strncmp", _) => usage("strncmp(string, \"constant\", number)"),
             _ => {
-                let d = Diagnostic::new(Code::Function, e.span, format!("unknown function {}", quote(function)));
+                let d = Diagnostic::new(Code::Function, span, format!("unknown function {}", quote(function)));
                 let hint = did_you_mean("", function, FUNCTIONS.iter().copied());
                 Err(d.hint(hint.unwrap_or_else(|| format!("there are {}", FUNCTIONS.join(", ")))))
             }
@@ -340,6 +346,16 @@ impl Checker<'_> {
 
 fn wrong_type(at: &Expr, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(Code::Type, at.span, message)
+}
+
+/// What an expression is that filters do not have.
+fn not_a_filter(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::NotAFilter, span, "no expression of a filter")
+}
+
+/// The integer that a cast is to.
+fn cast(to: &TypeName) -> Option<Cast> {
+    if let Base::Named(name) = &to.base { Cast::named(name) } else { None }
 }
 
 /// Strings have been handled before.

@@ -20,9 +20,12 @@ mod tests;
 
 use crate::ast::Expr;
 use crate::diag::{Code, Diagnostic, Span};
+use crate::lex::limit;
 use events::{Event, Schema};
 use ir::{Cond, Leaf, Subject, Value};
 
+/// The longest text of a filter, in bytes.
+pub const MAX_TEXT: usize = 16 * 1024;
 /// The longest constant that a string is compared with, in bytes.
 pub const MAX_STRING: usize = 255;
 
@@ -37,14 +40,15 @@ pub struct Parsed {
 
 /// Parses a filter; `params` are the values of `$1`, `$2`, ….
 pub fn parse(text: &str, params: &[String]) -> Result<Parsed, Diagnostic> {
-    Ok(Parsed { text: text.into(), tree: crate::parse::parse(text, params)? })
+    limit(text, MAX_TEXT, "filter")?;
+    Ok(Parsed { text: text.into(), tree: crate::parse::filter(text, params)? })
 }
 
 impl Parsed {
     /// A copy with other names for some arguments. Messages still show the names as written.
     pub fn renamed(&self, other: &dyn Fn(&str) -> Option<String>) -> Parsed {
         let mut renamed = self.clone();
-        renamed.tree.rename_fields(other);
+        renamed.tree.rename_arguments(other);
         renamed
     }
 

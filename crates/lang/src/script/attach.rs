@@ -3,12 +3,11 @@
 //! They are not made of the language's tokens: paths have `/`, names have `*`. A list ends at `{`, or at the `/` of a predicate.
 //! What a pattern matches, and whether a probe exists, is the catalogue's to say.
 
-use super::diag::{Code, Diagnostic};
-use super::tokens::Result;
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Span};
 use crate::duration;
 use crate::lex::Lexer;
 use crate::near::did_you_mean;
+use crate::tokens::Result;
 
 /// A probe, as a script names it.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,7 +208,7 @@ fn quoted(l: &mut Lexer<'_>, part: &mut String) -> Result<()> {
         }
         None => {
             l.at += 1;
-            Err(Diagnostic::new(Code::Token, Span { start, end: l.at }, "an unterminated string")
+            Err(Diagnostic::new(Code::Literal, Span { start, end: l.at }, "an unterminated string")
                 .hint("it ends with \""))
         }
     }

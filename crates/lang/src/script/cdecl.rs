@@ -4,13 +4,13 @@
 //!
 //! Invariant: every member of a structure lies inside of it, and no structure contains itself.
 
-use super::diag::{Code, Diagnostic};
-use super::tokens::{Result, Tokens};
 use super::types::{MAX_WEIGHT, Space, Type};
-use crate::ast::Cast;
-use crate::diag::Span;
+use crate::ast::{Cast, Expr, Kind, Unary};
+use crate::diag::{Code, Diagnostic, Span};
 use crate::lex::Token;
 use crate::near::did_you_mean;
+use crate::parse::{Parser, type_words};
+use crate::tokens::Result;
 use std::collections::BTreeMap;
 
 /// No structure is larger: 16 MiB.
@@ -116,115 +116,63 @@ impl Declarations {
         if let Some(t) = self.typedefs.get(name) {
             return Some(t.clone());
         }
-        let (signed, size) = match name {
-            "bool" | "_Bool" => return Some(Type::Bool),
-            "void" => return Some(Type::None),
-            "string" => return Some(Type::Str(63)),
-            "int8" | "char" | "signed char" | "s8" | "__s8" | "int8_t" => (true, 1),
-            "uint8" | "unsigned char" | "u8" | "__u8" | "uint8_t" | "u_char" => (false, 1),
-            "int16" | "short" | "short int" | "s16" | "__s16" | "int16_t" => (true, 2),
-            "uint16" | "unsigned short" | "u16" | "__u16" | "uint16_t" | "__be16" | "__le16" | "umode_t"
-            | "sa_family_t" | "mode_t" => (false, 2),
-            "int32" | "int" | "signed" | "signed int" | "s32" | "__s32" | "int32_t" | "pid_t" => (true, 4),
-            "uint32" | "unsigned" | "unsigned int" | "u32" | "__u32" | "uint32_t" | "__be32" | "__le32" | "uid_t"
-            | "gid_t" | "dev_t" | "gfp_t" | "u_int" => (false, 4),
-            "int64" | "long" | "long int" | "long long" | "long long int" | "s64" | "__s64" | "int64_t" | "ssize_t"
-            | "loff_t" | "intptr_t" | "off_t" | "ktime_t" | "time_t" => (true, 8),
-            "uint64"
-            | "unsigned long"
-            | "unsigned long int"
-            | "unsigned long long"
-            | "unsigned long long int"
-            | "u64"
-            | "__u64"
-            | "uint64_t"
-            | "__be64"
-            | "__le64"
-            | "size_t"
-            | "uintptr_t"
-            | "sector_t"
-            | "u_long" => (false, 8),
-            _ => return None,
-        };
-        Some(Type::int(size, signed))
+        Some(match name {
+            "bool" | "_Bool" => Type::Bool,
+            "void" => Type::None,
+            "string" => Type::Str(63),
+            _ => Type::Int(Cast::of_c(name)?),
+        })
     }
-}
-
-/// Words of which the names of C's types are made.
-const WORDS: &[&str] = &["unsigned", "signed", "long", "short", "int", "char"];
-
-/// `unsigned long`, `int32`, `size_t`: as many words as belong to it. The words in the order of [`Declarations::named`].
-pub(super) fn type_words(t: &mut Tokens<'_>) -> Result<String> {
-    let (first, _) = t.name("a type")?;
-    if !WORDS.contains(&first.as_str()) {
-        return Ok(first);
-    }
-    let mut words = vec![first];
-    while let Token::Name(n) = t.peek()? {
-        if !WORDS.contains(&n.as_str()) || words.len() > 4 {
-            break;
-        }
-        words.push(t.name("a type")?.0);
-    }
-    // `long unsigned int` is `unsigned long int`; `signed` says nothing but before `char`.
-    words.sort_by_key(|w| (w != "unsigned", w != "signed"));
-    if words.len() > 1 && words[0] == "signed" && words[1] != "char" {
-        words.remove(0);
-    }
-    words.sort_by_key(|w| w == "int");
-    Ok(words.join(" "))
 }
 
 /// `const`, `volatile` and the like mean nothing here.
-fn qualifiers(t: &mut Tokens<'_>) -> Result<()> {
-    while matches!(t.peek()?, Token::Name(n) if ["const", "volatile", "__user", "__rcu", "__kernel", "extern", "static"].contains(&n.as_str()))
+fn qualifiers(p: &mut Parser<'_>) -> Result<()> {
+    while matches!(p.t.peek()?, Token::Name(n) if ["const", "volatile", "__user", "__rcu", "__kernel", "extern", "static"].contains(&n.as_str()))
     {
-        t.next()?;
+        p.t.next()?;
     }
     Ok(())
 }
 
 /// One declaration, up to its semicolon.
-pub(super) fn declaration(t: &mut Tokens<'_>, d: &mut Declarations) -> Result<()> {
-    let typedef = t.eat_name("typedef")?;
-    let (base, _) = specifier(t, d)?;
-    if typedef {
-        let (name, ty, _) = declarator(t, &base, d)?;
-        if let Some(name) = name {
-            d.typedefs.insert(name, ty);
-        }
+pub(super) fn declaration(p: &mut Parser<'_>, d: &mut Declarations) -> Result<()> {
+    let typedef = p.t.eat_name("typedef")?;
+    let (base, _) = specifier(p, d)?;
+    if typedef && let (Some(name), ty, _) = declarator(p, &base, d)? {
+        p.typedefs.insert(name.clone());
+        d.typedefs.insert(name, ty);
     }
-    if !t.at(";")? && !typedef {
-        return Err(t.unexpected("';'").hint("scripts have structures, unions, enumerations and typedefs of C"));
+    if !p.t.at(";")? && !typedef {
+        return Err(p.t.unexpected("';'").hint("scripts have structures, unions, enumerations and typedefs of C"));
     }
-    t.expect(";")?;
+    p.t.expect(";")?;
     Ok(())
 }
 
 /// What stands before the names: a type, declared on the way where it has a body. And whether it had one without a name.
-fn specifier(t: &mut Tokens<'_>, d: &mut Declarations) -> Result<(Type, bool)> {
-    qualifiers(t)?;
-    let span = t.span()?;
-    let word = match t.peek()? {
+fn specifier(p: &mut Parser<'_>, d: &mut Declarations) -> Result<(Type, bool)> {
+    qualifiers(p)?;
+    let span = p.t.span()?;
+    let word = match p.t.peek()? {
         Token::Name(n) => n.clone(),
-        _ => return Err(t.unexpected("a type")),
+        _ => return Err(p.t.unexpected("a type")),
     };
     match word.as_str() {
         "struct" | "union" => {
-            t.next()?;
-            aggregate(t, d, word == "union")
+            p.t.next()?;
+            aggregate(p, d, word == "union")
         }
         "enum" => {
-            t.next()?;
-            Ok((enumeration(t, d)?, false))
+            p.t.next()?;
+            Ok((enumeration(p, d)?, false))
         }
         "float" | "double" => {
             let e = Diagnostic::new(Code::Declaration, span, format!("'{word}': scripts have no floating point"));
             Err(e.hint("uint32 or uint64 take the same room"))
         }
         _ => {
-            let name = type_words(t)?;
-            qualifiers(t)?;
+            let name = type_words(&mut p.t)?;
+            qualifiers(p)?;
             // Pointers to types that nobody has declared are common.
             let unknown = || {
                 let known = ["int", "char", "unsigned", "uint32_t", "uint64_t", "size_t", "struct"];
@@ -234,30 +182,30 @@ fn specifier(t: &mut Tokens<'_>, d: &mut Declarations) -> Result<(Type, bool)> {
             };
             match d.named(&name) {
                 Some(ty) => Ok((ty, false)),
-                None if t.at("*")? => Ok((Type::None, false)),
+                None if p.t.at("*")? => Ok((Type::None, false)),
                 None => Err(unknown()),
             }
         }
     }
 }
 
-fn attributes(t: &mut Tokens<'_>, l: &mut Layout) -> Result<()> {
-    while t.eat_name("__attribute__")? {
-        t.expect("(")?;
-        t.expect("(")?;
+fn attributes(p: &mut Parser<'_>, l: &mut Layout) -> Result<()> {
+    while p.t.eat_name("__attribute__")? {
+        p.t.expect("(")?;
+        p.t.expect("(")?;
         loop {
-            let (name, span) = t.name("an attribute")?;
+            let (name, span) = p.t.name("an attribute")?;
             match name.trim_matches('_') {
                 "packed" => l.packed = true,
                 "aligned" => {
-                    t.expect("(")?;
-                    let (n, span) = t.integer("a power of two")?;
+                    p.t.expect("(")?;
+                    let (n, span) = p.t.integer("a power of two")?;
                     if !n.is_power_of_two() || n > 4096 {
                         return Err(Diagnostic::new(Code::Declaration, span, "not an alignment")
                             .hint("a power of two up to 4096"));
                     }
                     l.out.align = l.out.align.max(n);
-                    t.expect(")")?;
+                    p.t.expect(")")?;
                 }
                 "preserve_access_index" | "unused" => {}
                 _ => {
@@ -265,40 +213,40 @@ fn attributes(t: &mut Tokens<'_>, l: &mut Layout) -> Result<()> {
                     return Err(e.hint("packed and aligned(n) are known"));
                 }
             }
-            if !t.eat(",")? {
+            if !p.t.eat(",")? {
                 break;
             }
         }
-        t.expect(")")?;
-        t.expect(")")?;
+        p.t.expect(")")?;
+        p.t.expect(")")?;
     }
     Ok(())
 }
 
-fn aggregate(t: &mut Tokens<'_>, d: &mut Declarations, union: bool) -> Result<(Type, bool)> {
+fn aggregate(p: &mut Parser<'_>, d: &mut Declarations, union: bool) -> Result<(Type, bool)> {
     let mut l = Layout { union, ..Layout::default() };
-    attributes(t, &mut l)?;
-    let named = matches!(t.peek()?, Token::Name(_));
+    attributes(p, &mut l)?;
+    let named = matches!(p.t.peek()?, Token::Name(_));
     let name = match named {
-        true => t.name("a name")?.0,
+        true => p.t.name("a name")?.0,
         false => {
             d.anonymous += 1;
             format!("(anonymous {})", d.anonymous)
         }
     };
-    if !t.eat("{")? {
+    if !p.t.eat("{")? {
         return match named {
             true => Ok((Type::Struct(name), false)),
-            false => Err(t.unexpected("a name or '{'")),
+            false => Err(p.t.unexpected("a name or '{'")),
         };
     }
-    t.enter()?;
+    p.t.enter()?;
     let mut list = Vec::new();
-    while !t.eat("}")? {
-        members(t, d, &mut list)?;
+    while !p.t.eat("}")? {
+        members(p, d, &mut list)?;
     }
-    t.leave();
-    attributes(t, &mut l)?;
+    p.t.leave();
+    attributes(p, &mut l)?;
     list.into_iter().try_for_each(|m| l.member(m, d))?;
     d.structs.insert(name.clone(), l.finish());
     Ok((Type::Struct(name), !named))
@@ -314,69 +262,69 @@ struct Written {
     anonymous: bool,
 }
 
-fn members(t: &mut Tokens<'_>, d: &mut Declarations, list: &mut Vec<Written>) -> Result<()> {
-    let span = t.span()?;
-    let (base, anonymous) = specifier(t, d)?;
-    if t.eat(";")? {
+fn members(p: &mut Parser<'_>, d: &mut Declarations, list: &mut Vec<Written>) -> Result<()> {
+    let span = p.t.span()?;
+    let (base, anonymous) = specifier(p, d)?;
+    if p.t.eat(";")? {
         if anonymous {
             list.push(Written { name: None, ty: base, bits: None, span, anonymous });
         }
         return Ok(());
     }
     loop {
-        let (name, ty, span) = if t.at(":")? { (None, base.clone(), span) } else { declarator(t, &base, d)? };
-        let bits = match t.eat(":")? {
-            true => Some(t.integer("the number of bits")?),
+        let (name, ty, span) = if p.t.at(":")? { (None, base.clone(), span) } else { declarator(p, &base, d)? };
+        let bits = match p.t.eat(":")? {
+            true => Some(p.t.integer("the number of bits")?),
             false => None,
         };
         list.push(Written { name, ty, bits, span, anonymous: false });
-        if !t.eat(",")? {
+        if !p.t.eat(",")? {
             break;
         }
     }
-    t.expect(";")?;
+    p.t.expect(";")?;
     Ok(())
 }
 
 /// `*name[4]`, `(*name)(…)`
-fn declarator(t: &mut Tokens<'_>, base: &Type, d: &Declarations) -> Result<(Option<String>, Type, Span)> {
+fn declarator(p: &mut Parser<'_>, base: &Type, d: &Declarations) -> Result<(Option<String>, Type, Span)> {
     let mut ty = base.clone();
     let mut pointers = 0;
-    while t.eat("*")? {
-        qualifiers(t)?;
+    while p.t.eat("*")? {
+        qualifiers(p)?;
         pointers += 1;
         if pointers > 8 {
-            return Err(t.unexpected("a name"));
+            return Err(p.t.unexpected("a name"));
         }
         ty = Type::Pointer(Box::new(ty), Space::Kernel);
     }
-    let span = t.span()?;
-    if t.eat("(")? {
-        t.expect("*")?;
-        let name = t.name("a name")?.0;
-        t.expect(")")?;
-        t.expect("(")?;
+    let span = p.t.span()?;
+    if p.t.eat("(")? {
+        p.t.expect("*")?;
+        let name = p.t.name("a name")?.0;
+        p.t.expect(")")?;
+        p.t.expect("(")?;
         let mut open = 1;
         while open > 0 {
-            match t.next()?.0 {
+            match p.t.next()?.0 {
                 Token::Sym("(") => open += 1,
                 Token::Sym(")") => open -= 1,
-                Token::End => return Err(t.unexpected("')'")),
+                Token::End => return Err(p.t.unexpected("')'")),
                 _ => {}
             }
         }
         return Ok((Some(name), Type::Pointer(Box::new(Type::None), Space::Kernel), span));
     }
-    let name = t.name("a name")?.0;
+    let name = p.t.name("a name")?.0;
     let mut lengths = Vec::new();
-    while t.eat("[")? {
-        lengths.push(match t.at("]")? {
+    while p.t.eat("[")? {
+        lengths.push(match p.t.at("]")? {
             true => 0,
-            false => constant(t, d)? as u64,
+            false => constant(p, d)? as u64,
         });
-        t.expect("]")?;
+        p.t.expect("]")?;
         if lengths.len() > 8 {
-            return Err(t.unexpected("';'"));
+            return Err(p.t.unexpected("';'"));
         }
     }
     for n in lengths.into_iter().rev() {
@@ -392,84 +340,58 @@ fn declarator(t: &mut Tokens<'_>, base: &Type, d: &Declarations) -> Result<(Opti
     Ok((Some(name), ty, span))
 }
 
-fn enumeration(t: &mut Tokens<'_>, d: &mut Declarations) -> Result<Type> {
-    let name = match t.peek()? {
-        Token::Name(_) => t.name("a name")?.0,
+fn enumeration(p: &mut Parser<'_>, d: &mut Declarations) -> Result<Type> {
+    let name = match p.t.peek()? {
+        Token::Name(_) => p.t.name("a name")?.0,
         _ => {
             d.anonymous += 1;
             format!("(anonymous {})", d.anonymous)
         }
     };
-    if !t.eat("{")? {
+    if !p.t.eat("{")? {
         return Ok(Type::Enum(name));
     }
     let mut next = 0i64;
     d.enums.insert(name.clone(), Vec::new());
-    while !t.eat("}")? {
-        let (value, _) = t.name("a name")?;
-        if t.eat("=")? {
-            next = constant(t, d)?;
+    while !p.t.eat("}")? {
+        let (value, _) = p.t.name("a name")?;
+        if p.t.eat("=")? {
+            next = constant(p, d)?;
         }
         d.constants.insert(value.clone(), (next, name.clone()));
         d.enums.entry(name.clone()).or_default().push((value, next));
         next = next.wrapping_add(1);
-        if !t.eat(",")? {
-            t.expect("}")?;
+        if !p.t.eat(",")? {
+            p.t.expect("}")?;
             break;
         }
     }
     Ok(Type::Enum(name))
 }
 
-/// An integer constant expression: all of C's operators but `?:`, `sizeof` aside.
-pub(super) fn constant(t: &mut Tokens<'_>, d: &Declarations) -> Result<i64> {
-    constant_from(t, d, 0)
+/// The value of a constant expression.
+pub(super) fn constant(p: &mut Parser<'_>, d: &Declarations) -> Result<i64> {
+    value(&p.expr()?, d)
 }
 
-fn constant_from(t: &mut Tokens<'_>, d: &Declarations, min: u8) -> Result<i64> {
-    use crate::ast::Binary;
-    t.enter()?;
-    let mut left = constant_unary(t, d)?;
-    while let Token::Sym(s) = t.peek()? {
-        let logic = [("||", 1u8), ("&&", 2)].into_iter().find(|(name, p)| name == s && *p >= min);
-        if let Some((name, power)) = logic {
-            t.next()?;
-            let right = constant_from(t, d, power + 1)?;
-            left = i64::from(if name == "||" { left != 0 || right != 0 } else { left != 0 && right != 0 });
-            continue;
-        }
-        let Some((op, _, power)) = Binary::ALL.iter().find(|(_, name, power)| name == s && *power >= min) else {
-            break;
-        };
-        t.next()?;
-        let right = constant_from(t, d, power + 1)?;
-        left = super::ops::constant_binary(*op, left, right);
-    }
-    t.leave();
-    Ok(left)
-}
-
-fn constant_unary(t: &mut Tokens<'_>, d: &Declarations) -> Result<i64> {
-    t.enter()?;
-    let (token, span) = t.next()?;
-    let v = match token {
-        Token::Int(v) => v,
-        Token::Sym("-") => constant_unary(t, d)?.wrapping_neg(),
-        Token::Sym("~") => !constant_unary(t, d)?,
-        Token::Sym("!") => i64::from(constant_unary(t, d)? == 0),
-        Token::Sym("(") => {
-            let v = constant_from(t, d, 0)?;
-            t.expect(")")?;
-            v
-        }
-        Token::Name(n) => match d.constant(&n) {
+fn value(e: &Expr, d: &Declarations) -> Result<i64> {
+    let truth = |e: &Expr| Ok::<_, Diagnostic>(value(e, d)? != 0);
+    Ok(match &e.kind {
+        Kind::Int(v) => *v as i64,
+        Kind::Bool(b) => (*b).into(),
+        Kind::Name(n) => match d.constant(n) {
             Some((v, _)) => v,
-            None => return Err(Diagnostic::new(Code::Declaration, span, format!("'{n}' is not a constant"))),
+            None => return Err(Diagnostic::new(Code::Declaration, e.span, format!("'{n}' is not a constant"))),
         },
-        _ => return Err(Diagnostic::new(Code::Syntax, span, "expected a constant")),
-    };
-    t.leave();
-    Ok(v)
+        Kind::Unary(Unary::Minus, x) => value(x, d)?.wrapping_neg(),
+        Kind::Unary(Unary::Complement, x) => !value(x, d)?,
+        Kind::Unary(Unary::Not, x) => (!truth(x)?).into(),
+        Kind::Binary(op, a, b) => super::ops::constant_binary(*op, value(a, d)?, value(b, d)?),
+        Kind::All(list) => list.iter().map(truth).collect::<Result<Vec<_>>>()?.iter().all(|t| *t).into(),
+        Kind::Any(list) => list.iter().map(truth).collect::<Result<Vec<_>>>()?.iter().any(|t| *t).into(),
+        Kind::Choice(c, Some(a), b) => value(if truth(c)? { a } else { b }, d)?,
+        _ => return Err(Diagnostic::new(Code::Declaration, e.span, "not a constant")),
+    })
 }
 
 impl Layout {

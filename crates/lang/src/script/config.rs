@@ -1,11 +1,10 @@
 //! The settings of a script: those that the peer has, what they may be, and what is taken where nothing is said.
 
 use super::ast::Setting;
-use super::diag::{Code, Diagnostic};
-use super::tokens::Result;
 use super::types::StackMode;
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Span};
 use crate::near::did_you_mean;
+use crate::tokens::Result;
 
 /// What a probe that does not exist is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

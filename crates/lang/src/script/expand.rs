@@ -6,11 +6,10 @@
 //! Invariant: what comes out is at most [`ast::MAX_HEIGHT`] high and has at most [`MAX_NODES`] nodes of macros.
 
 use super::ast::{self, *};
-use super::diag::{Code, Diagnostic};
-use super::expr::node;
-use super::parse::{by_name, height};
-use super::tokens::Result;
-use crate::diag::Span;
+use super::parse::by_name;
+use crate::ast::{height, node};
+use crate::diag::{Code, Diagnostic, Span};
+use crate::tokens::Result;
 use std::collections::BTreeMap;
 
 /// So much may come out of macros.
@@ -166,10 +165,10 @@ impl Expander<'_> {
     fn inner(&mut self, e: &mut Expr, s: &Scope) -> Result<()> {
         let span = e.span;
         let below = match &mut e.kind {
-            Kind::Int(_) | Kind::Str(_) | Kind::Bool(_) | Kind::Param(_) | Kind::ParamCount => 0,
+            Kind::Int(_) | Kind::Str(_) | Kind::Bool(_) | Kind::Param(_) | Kind::ParamCount | Kind::Arg(_) => 0,
             Kind::Name(n) => {
                 if let Some(given) = s.exprs.get(n) {
-                    *e = Expr { grouped: true, ..given.clone() };
+                    *e = Expr { grouped: Some(given.bare()), ..given.clone() };
                     return Ok(());
                 }
                 if self.macros.get(n.as_str()).is_some_and(|all| all.iter().any(|m| m.params.is_empty())) {

@@ -2,10 +2,9 @@
 //!
 //! Invariant: widths and precisions are at most [`MAX_WIDTH`].
 
-use super::diag::{Code, Diagnostic};
-use super::tokens::Result;
 use super::types::Type;
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Span};
+use crate::tokens::Result;
 
 /// The widest field.
 pub const MAX_WIDTH: u32 = 4096;

@@ -8,12 +8,11 @@
 use super::attach::Point;
 use super::cdecl::Declarations;
 use super::config::Config;
-use super::diag::Diagnostic;
 use super::format::Format;
 pub use super::ops::{Compare, Op};
 use super::types::{Aggregate, Space, Type};
 use crate::ast::Cast;
-use crate::diag::Span;
+use crate::diag::{Diagnostic, Span};
 
 /// A script that can run.
 #[derive(Clone, Debug, Default)]

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //! text ──parse──► ast::Script ──expand──► (no macros) ──check, with a World──► ir::Program (typed, no names)
-//!          │                                                │
-//!          ├ tokens (#define), attach (probes), cdecl (C)   ├ types (what a set of values needs), table (values and functions)
-//!          └ expr                                           └ format (printf)
+//!          ├ attach (probes), cdecl (C)                     ├ types (what a set of values needs), table (values and functions)
+//!          └ crate::parse (statements, expressions)         └ format (printf)
 //! ```
 //!
 //! ```text
@@ -15,16 +14,15 @@
 //! Types are inferred to a fixpoint over all clauses. Every mistake is a [`Diagnostic`] that names one thing and what to write instead.
 //!
 //! Invariant: no text makes any of it panic, recurse without bound or run long. [`parse::MAX_SCRIPT`] bounds the text,
-//! [`tokens::MAX_NESTING`] and [`ast::MAX_HEIGHT`] the depth, [`tokens::MAX_EXPANDED`] and [`expand::MAX_NODES`] what macros give.
+//! [`crate::tokens::MAX_NESTING`] and [`ast::MAX_HEIGHT`] the depth, [`crate::tokens::MAX_EXPANDED`] and [`expand::MAX_NODES`] what
+//! macros give.
 
 pub mod ast;
 pub mod attach;
 pub mod cdecl;
 mod check;
 pub mod config;
-pub mod diag;
 pub mod expand;
-mod expr;
 pub mod format;
 mod headers;
 pub mod ir;
@@ -37,12 +35,11 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod time;
-pub mod tokens;
 pub mod types;
 pub mod value;
 
+pub use crate::diag::{Code, Diagnostic, Severity};
 pub use check::{Known, World};
-pub use diag::{Code, Diagnostic, Severity};
 pub use ir::Program;
 pub use parse::Parameters;
 

@@ -244,7 +244,7 @@ fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) ->
             MissingProbes::Ignore => return,
         };
         refused |= level == "ERROR";
-        eprintln!("{name}:{}: {level}: {e}", script::diag::place(point.span, text));
+        eprintln!("{name}:{}: {level}: {e}", lang::diag::place(point.span, text));
     };
     let places = places::places(program, catalogue, missing);
     if refused { Err(Error::Said) } else { Ok(places) }
@@ -256,7 +256,7 @@ fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
     for clause in &program.clauses {
         for leaf in &clause.leaves {
             let Some((what, todo)) = places::unknown(leaf, clause) else { continue };
-            let at = script::diag::place(clause.span, text);
+            let at = lang::diag::place(clause.span, text);
             let at = at.split('-').next().unwrap_or_default();
             eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");
             refused = true;

@@ -1,7 +1,7 @@
 //! What a script prints, as text.
 
 use super::{Goes, Printer, chart, printf, value};
-use lang::script::diag::place;
+use lang::diag::place;
 use lang::script::ir::{Map, Writing};
 use lang::script::maps::{Held, Row};
 use lang::script::run::Output;

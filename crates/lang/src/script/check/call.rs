@@ -2,16 +2,15 @@
 
 use super::super::ast::{self, Kind as Written};
 use super::super::config::stack_mode;
-use super::super::diag::{Code, Diagnostic};
 use super::super::format::{Format, MAX_ARGS, Spec};
 use super::super::ir::{self, Expr, Kind, Stmt, What, Writing};
 use super::super::table::{self, Class, Param, Row, Want};
-use super::super::tokens::Result;
 use super::super::types::{Aggregate, Space, Type};
 use super::Checker;
 use super::expr::{make, number};
 use super::leaf::refused;
-use crate::diag::{Span, quote};
+use crate::diag::{Code, Diagnostic, Span, quote};
+use crate::tokens::Result;
 
 /// The most parts of a histogram.
 const MAX_BUCKETS: i64 = 1000;

@@ -2,13 +2,12 @@
 
 use super::super::ast::{self, Base, Kind as Written, TypeName, Unary};
 use super::super::cdecl::Member;
-use super::super::diag::{Code, Diagnostic};
 use super::super::ir::{Compare, Expr, Kind, Op, Place};
-use super::super::tokens::Result;
 use super::super::types::{self, Space, Type, join_ints};
 use super::{Checker, UNKNOWN, bounded};
 use crate::ast::{Binary, Cast};
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Span};
+use crate::tokens::Result;
 use std::collections::HashMap;
 
 pub(super) fn make(kind: Kind, ty: Type) -> Expr {
@@ -66,6 +65,7 @@ impl Checker<'_> {
             Written::All(list) => Ok(truth_value(Kind::All(self.truths(list)?))),
             Written::Any(list) => Ok(truth_value(Kind::Any(self.truths(list)?))),
             Written::Choice(c, a, b) => self.choice(c, a.as_deref(), b, span),
+            Written::Arg(name) => self.arg(name, span),
             Written::Field(of, name, _) => self.field(of, name, span),
             Written::Part(of, n) => self.part(of, *n, span),
             Written::Index(of, i) => self.index(of, i, span),
@@ -588,9 +588,6 @@ impl Checker<'_> {
     }
 
     fn field(&mut self, of: &ast::Expr, name: &str, span: Span) -> Result<Expr> {
-        if matches!(&of.kind, Written::Name(n) if n == "args") {
-            return self.arg(name, span);
-        }
         let mut x = self.value(of)?;
         if matches!(x.ty, Type::Pointer(..)) {
             x = self.deref(x, of.span)?;

@@ -1,16 +1,15 @@
 //! What a clause reads of an event: values by their names, arguments, constants. And which probes have them.
 
 use super::super::attach::{Arguments, Point};
-use super::super::diag::{Code, Diagnostic};
 use super::super::headers;
 use super::super::ir::{Expr, Kind, Leaf, What};
 use super::super::table::{self, Class, Row};
-use super::super::tokens::Result;
 use super::super::types::{self, Space, Type};
 use super::expr::{make, number};
 use super::{Checker, MAX_LEAVES};
-use crate::diag::{Span, quote};
+use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::names::{self, Found};
+use crate::tokens::Result;
 
 impl Checker<'_> {
     /// The number of a leaf, which is new or is there already.

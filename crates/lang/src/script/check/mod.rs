@@ -14,17 +14,18 @@ use super::ast;
 use super::attach::Point;
 use super::cdecl::{Declarations, Struct};
 use super::config::Config;
-use super::diag::{Code, Diagnostic, MAX_REPORTED, Severity};
 use super::ir::{self, Expr, Kind};
 use super::parse::Parameters;
-use super::tokens::Result;
 use super::types::{MAX_WEIGHT, Slot, Type};
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Severity, Span};
 use crate::near::did_you_mean;
+use crate::tokens::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is said of a value that something else may be the reason of.
 const UNKNOWN: &str = "the type of this is not known";
+/// So many messages are shown of one script.
+const MAX_REPORTED: usize = 20;
 /// So often clauses are walked. Types become wider only, each by few steps.
 const MAX_ROUNDS: usize = 32;
 /// So much a clause may read of an event.

@@ -1,14 +1,13 @@
 //! Statements.
 
 use super::super::ast::{self, Kind as Written, Stmt as Line, StmtKind};
-use super::super::diag::{Code, Diagnostic};
 use super::super::ir::{Expr, Kind, Op, Place, Stmt};
 use super::super::table::{self, Class};
-use super::super::tokens::Result;
 use super::super::types::{Slot, Type};
 use super::{Checker, bounded};
 use crate::ast::Binary;
-use crate::diag::Span;
+use crate::diag::{Code, Diagnostic, Span};
+use crate::tokens::Result;
 
 /// The most rounds of an `unroll`.
 const MAX_UNROLL: i64 = 100;

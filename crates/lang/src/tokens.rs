@@ -1,11 +1,10 @@
-//! The tokens of a script, one at a time, with the macros of `#define` replaced.
+//! The tokens of a text, one at a time, with the macros of `#define` replaced.
 //!
-//! They are read on demand, because probes and directives are not made of tokens.
+//! They are read on demand, because probes and directives of scripts are not made of tokens.
 //!
 //! Invariant: what replaces macros is bounded ([`MAX_EXPANDED`]), and recursion of a parser too (`Tokens::deeper`).
 
-use super::diag::{Code, Diagnostic};
-use crate::diag::{Span, quote};
+use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,11 +15,11 @@ const MAX_CHAIN: usize = 32;
 /// How deep brackets, operators and blocks nest.
 pub const MAX_NESTING: usize = 64;
 
-pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
+pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// What `#define` gives a name.
 #[derive(Clone, Debug)]
-pub(super) struct Define {
+pub(crate) struct Define {
     /// What it is replaced with; an error, if that has no tokens of the language.
     pub body: Result<Vec<Token>>,
     /// `#define F(x) …`
@@ -29,7 +28,7 @@ pub(super) struct Define {
     pub span: Span,
 }
 
-pub(super) struct Tokens<'t> {
+pub(crate) struct Tokens<'t> {
     lexer: Lexer<'t>,
     ahead: VecDeque<(Token, Span)>,
     pub defines: BTreeMap<String, Define>,
@@ -38,9 +37,21 @@ pub(super) struct Tokens<'t> {
 }
 
 impl<'t> Tokens<'t> {
+    /// Those of a script.
     pub fn new(text: &'t str) -> Tokens<'t> {
         let lexer = Lexer { text, at: 0, script: true };
         Tokens { lexer, ahead: VecDeque::new(), defines: BTreeMap::new(), expanded: 0, depth: 0 }
+    }
+
+    /// Those of a filter. They are all read at once: what is wrong with a token comes before all other mistakes.
+    pub fn of_filter(text: &'t str) -> Result<Tokens<'t>> {
+        let mut t = Tokens::new(text);
+        t.lexer.script = false;
+        while t.ahead.back().is_none_or(|last| last.0 != Token::End) {
+            let next = t.ahead.len();
+            t.peek_at(next)?;
+        }
+        Ok(t)
     }
 
     /// For what is not made of tokens: begins where the next token does.
@@ -154,11 +165,12 @@ impl<'t> Tokens<'t> {
 
     pub fn integer(&mut self, what: &str) -> Result<(u64, Span)> {
         match self.peek()?.clone() {
-            Token::Int(v) => Ok((v as u64, self.next()?.1)),
+            Token::Int(v) => Ok((v, self.next()?.1)),
             _ => Err(self.unexpected(what)),
         }
     }
 
+    /// What is wrong with the next token.
     pub fn unexpected(&mut self, wanted: &str) -> Diagnostic {
         let (token, span) = match (self.peek().cloned(), self.span()) {
             (Ok(token), Ok(span)) => (token, span),
@@ -170,9 +182,10 @@ impl<'t> Tokens<'t> {
         };
         let e = Diagnostic::new(Code::Syntax, span, format!("expected {wanted}, found {what}"));
         match token {
-            Token::Sym("=") => e.hint("to compare, write =="),
             Token::Name(n) if matches!(n.as_str(), "and" | "or" | "not") => e.hint("write &&, ||, !"),
-            _ => e,
+            Token::Sym("=") if self.lexer.script => e.hint("to compare, write =="),
+            _ if self.lexer.script => e,
+            other => not_in_filters(&other, e),
         }
     }
 
@@ -190,4 +203,19 @@ impl<'t> Tokens<'t> {
     pub fn leave(&mut self) {
         self.depth -= 1;
     }
+}
+
+/// A mistake at a token that filters do not have.
+fn not_in_filters(token: &Token, e: Diagnostic) -> Diagnostic {
+    let hint = match token {
+        Token::Sym("=") => return e.hint("did you mean ==?"),
+        Token::Sym("@" | "[" | "]") => "filters have no maps",
+        Token::Sym("$") => "filters have no variables but the parameters $1, $2, …",
+        Token::Sym("{" | "}" | ";") => "a filter is one expression",
+        Token::Sym("++" | "--" | "+=" | "-=" | "*=" | "/=" | "%=" | "&=" | "|=" | "^=" | "<<=" | ">>=") => {
+            "filters change nothing"
+        }
+        _ => return e,
+    };
+    Diagnostic { code: Code::NotAFilter, ..e }.hint(hint)
 }
