@@ -65,6 +65,15 @@ impl Store {
         self.keys.get_mut(key)
     }
 
+    /// Adds what somebody else has collected at a key.
+    pub fn merge(&mut self, ty: &Type, key: &[u8], words: &[u64]) {
+        if words.iter().any(|n| *n != 0)
+            && let Some(held) = self.at(key, || Held::new(ty))
+        {
+            held.merge(ty, words);
+        }
+    }
+
     pub fn remove(&mut self, key: &[u8]) -> bool {
         self.keys.remove(key).is_some()
     }
@@ -201,6 +210,62 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Adds what words hold that somebody else has collected: see [`words_of`].
+    fn merge(&mut self, ty: &Type, words: &[u64]) {
+        let word = |i: usize| words.get(i).copied().unwrap_or(0);
+        match (self, ty) {
+            (Held::Value(Value::Int(n)), _) => *n = n.wrapping_add(word(0) as i64),
+            (Held::Total { count, total }, _) => {
+                (*count, *total) = (count.wrapping_add(word(0)), total.wrapping_add(word(1) as i64));
+            }
+            (held @ Held::Extreme(_), Type::Aggregate(aggregate)) if word(1) != 0 => {
+                held.collect(*aggregate, extreme(*aggregate, word(0)));
+            }
+            (Held::Buckets(buckets), _) => {
+                let used = words.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
+                buckets.resize(buckets.len().max(used), 0);
+                buckets.iter_mut().zip(words).for_each(|(n, more)| *n = n.wrapping_add(*more));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How many words hold what a map of this type has at a key, for who collects elsewhere; None: nobody can. Zeros are nothing.
+///
+/// | type | words |
+/// |---|---|
+/// | count, sum, integers that are only added to | the sum |
+/// | avg, stats | how many, their sum |
+/// | min, max | [`ordered`] of the value, of which the largest counts; 1 where there is one |
+/// | hist, lhist | a word for each bucket |
+pub fn words_of(ty: &Type) -> Option<usize> {
+    Some(match ty {
+        Type::Int(_) | Type::Aggregate(Aggregate::Count | Aggregate::Sum { .. }) => 1,
+        Type::Aggregate(Aggregate::Avg { .. } | Aggregate::Stats { .. }) => 2,
+        Type::Aggregate(Aggregate::Min { .. } | Aggregate::Max { .. }) => 2,
+        Type::Aggregate(Aggregate::Hist { bits }) => log2(i64::MAX, *bits) + 1,
+        Type::Aggregate(Aggregate::Lhist { min, max, step }) => linear(i64::MAX, *min, *max, *step) + 1,
+        _ => return None,
+    })
+}
+
+/// A value of `min` or `max` as a word of which the largest one counts: what it is combined with by an exclusive or.
+pub fn ordered(aggregate: Aggregate) -> u64 {
+    let sign = |signed: bool| if signed { 1 << 63 } else { 0 };
+    match aggregate {
+        Aggregate::Min { signed } => !sign(signed),
+        Aggregate::Max { signed } => sign(signed),
+        _ => 0,
+    }
+}
+
+/// The value back.
+fn extreme(aggregate: Aggregate, word: u64) -> i64 {
+    (word ^ ordered(aggregate)) as i64
+}
+
 fn count(buckets: &mut Vec<u64>, at: usize) {
     if buckets.len() <= at {
         buckets.resize(at + 1, 0);
@@ -267,6 +332,50 @@ mod tests {
                 prop_assert_eq!(a.1, b.0);
             }
         }
+    }
+
+    /// What is collected in two places is what is collected in one.
+    #[test]
+    fn words_of_others_are_merged() {
+        use Aggregate::*;
+        let all = [
+            Count,
+            Sum { signed: true },
+            Min { signed: true },
+            Min { signed: false },
+            Max { signed: true },
+            Max { signed: false },
+            Avg { signed: true },
+            Stats { signed: false },
+            Hist { bits: 0 },
+            Hist { bits: 2 },
+            Lhist { min: -5, max: 10, step: 4 },
+        ];
+        let values = [7i64, -3, 0, i64::MIN, i64::MAX, 4, 1 << 40];
+        for aggregate in all {
+            let ty = Type::Aggregate(aggregate);
+            let mut whole = Held::new(&ty);
+            values.iter().for_each(|v| whole.collect(aggregate, *v));
+            let mut merged = Held::new(&ty);
+            for (nth, v) in values.iter().enumerate() {
+                if nth % 2 == 0 {
+                    merged.collect(aggregate, *v);
+                    continue;
+                }
+                let mut words = vec![0; words_of(&ty).unwrap()];
+                match aggregate {
+                    Count => words[0] = 1,
+                    Sum { .. } => words[0] = *v as u64,
+                    Avg { .. } | Stats { .. } => words.copy_from_slice(&[1, *v as u64]),
+                    Min { .. } | Max { .. } => words.copy_from_slice(&[*v as u64 ^ ordered(aggregate), 1]),
+                    Hist { bits } => words[log2(*v, bits)] = 1,
+                    Lhist { min, max, step } => words[linear(*v, min, max, step)] = 1,
+                }
+                merged.merge(&ty, &words);
+            }
+            assert_eq!(merged, whole, "{aggregate:?}");
+        }
+        assert_eq!(words_of(&Type::Str(3)), None);
     }
 
     #[test]

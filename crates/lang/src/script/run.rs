@@ -218,6 +218,32 @@ impl Machine {
         all.filter(|(_, s)| s.refused > 0).map(|(m, s)| (m.name.as_str(), s.refused))
     }
 
+    /// Adds what was collected elsewhere for a map at a key: words as [`super::maps::words_of`] has them.
+    pub fn merge(&mut self, map: usize, key: &[u8], words: &[u64]) {
+        if let (Some(m), Some(store)) = (self.program.maps.get(map), self.stores.get_mut(map)) {
+            store.merge(&m.value, key, words);
+        }
+    }
+
+    /// A map has refused so many new keys elsewhere.
+    pub fn refuse(&mut self, map: usize, keys: u64) {
+        if let Some(store) = self.stores.get_mut(map) {
+            store.refused += keys;
+        }
+    }
+
+    /// So many reads of memory that is not there have happened elsewhere.
+    pub fn bad_read(&mut self, reads: u64) {
+        self.bad_reads += reads;
+    }
+
+    /// So often something went wrong elsewhere.
+    pub fn fault(&mut self, fault: Fault, at: Span, n: u64) {
+        if n > 0 {
+            *self.faults.entry((fault, at.start, at.end)).or_default() += n;
+        }
+    }
+
     /// Runs a clause for an event.
     pub fn run(&mut self, clause: usize, event: &dyn Event, host: &mut dyn Host) {
         let Some(c) = self.program.clauses.get(clause) else { return };
