@@ -79,6 +79,18 @@ fn chdir_moves_what_is_opened_later() {
 }
 
 #[test]
+fn paths_below_unknown_directories_are_not_made_up() {
+    let mut t = Table::new();
+    t.call(2, "openat", &[CWD, 1, 0, 0], 3, &[b"x"]);
+    t.call(2, "openat", &[9, 1, 0, 0], 4, &[b"y"]);
+    t.call(2, "openat", &[9, 1, 0, 0], 5, &[b"/z"]);
+    assert_eq!((t.name(2, 3), t.name(2, 4), t.name(2, 5)), (Some("x"), None, Some("/z")));
+    t.call(2, "chdir", &[1], 0, &[b"sub"]);
+    t.call(2, "openat", &[CWD, 1, 0, 0], 6, &[b"x"]);
+    assert_eq!(t.name(2, 6), Some("sub/x"));
+}
+
+#[test]
 fn a_fork_copies_and_clone_files_shares() {
     let mut t = Table::new();
     t.fd(1, 3, b"/a", 0);

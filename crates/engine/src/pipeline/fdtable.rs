@@ -149,17 +149,20 @@ impl FdTable {
         }
     }
 
-    /// A path as seen from directory `dir` of process `pid`.
-    fn resolve(&self, pid: u32, dir: i32, path: &[u8]) -> Vec<u8> {
-        if path.first() == Some(&b'/') {
-            return path.to_vec();
-        }
-        let mut full = self.view.get(&(pid, dir)).map(|n| n.path.clone()).unwrap_or_default();
+    /// A path as seen from directory `dir` of process `pid`; as it is, where the current directory is not known, and none in another one
+    /// that is not known.
+    fn resolve(&self, pid: u32, dir: i32, path: &[u8]) -> Option<Vec<u8>> {
+        let mut full = match self.view.get(&(pid, dir)) {
+            _ if path.starts_with(b"/") => return Some(path.to_vec()),
+            Some(name) => name.path.clone(),
+            None if dir == AT_FDCWD => return Some(path.to_vec()),
+            None => return None,
+        };
         if !full.ends_with(b"/") {
             full.push(b'/');
         }
         full.extend_from_slice(path.strip_prefix(b"./").unwrap_or(path));
-        full
+        Some(full)
     }
 
     /// Names a descriptor that the current call has made.
@@ -169,8 +172,9 @@ impl FdTable {
 
     fn opened(&mut self, ev: &Event<'_>, fd: i32) {
         let dir = ev.schema.arg("dfd").map_or(AT_FDCWD, |i| ev.arg(i) as i32);
-        let path = self.resolve(ev.pid(), dir, ev.bytes_of("filename"));
-        self.learn(ev.pid(), fd, path);
+        if let Some(path) = self.resolve(ev.pid(), dir, ev.bytes_of("filename")) {
+            self.learn(ev.pid(), fd, path);
+        }
     }
 
     fn made_otherwise(&mut self, ev: &Event<'_>, ret: i32) {
@@ -216,8 +220,9 @@ impl FdTable {
         }
         match ev.schema.name {
             "chdir" => {
-                let path = self.resolve(ev.pid(), AT_FDCWD, ev.bytes_of("filename"));
-                self.set(ev.pid(), AT_FDCWD, FdName { path, detail: Vec::new() }, false);
+                if let Some(path) = self.resolve(ev.pid(), AT_FDCWD, ev.bytes_of("filename")) {
+                    self.set(ev.pid(), AT_FDCWD, FdName { path, detail: Vec::new() }, false);
+                }
             }
             "fchdir" => {
                 if let Some(name) = self.view.get(&(ev.pid(), ev.arg(0) as i32)).cloned() {
