@@ -49,6 +49,8 @@ fn selections_pick_lines_of_the_whole() {
         let failed = calls(&lines(&r, &["-Z"]));
         let wanted: Vec<_> = calls(&whole).into_iter().filter(|l| l.contains(" = -1 E")).collect();
         assert!(!wanted.is_empty() && failed == wanted, "{failed:#?}");
+        let short = lines(&r, &["-e", "write", "-s", "1"]);
+        assert!(short.iter().any(|l| l.contains("write(1, \"r\"..., ")), "{short:?}");
         let quiet = lines(&r, &["-e", "signal=none"]);
         assert!(!quiet.iter().any(|l| l.contains("--- SIG")));
         assert_eq!(quiet, whole.iter().filter(|l| !l.contains("--- SIG")).cloned().collect::<Vec<_>>());

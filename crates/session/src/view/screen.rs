@@ -65,6 +65,7 @@ pub fn table_size(output: &Output) -> (usize, usize) {
 /// The options of views that the command line asks for.
 pub fn options(ask: &Ask, output: &Output, clocks: Clocks) -> Result<Options> {
     let manner = Manner::of(ask)?;
+    let shorter = ask.format.string_limit.map(|n| n as usize);
     Ok(Options {
         stamp: stamp(&ask.format)?,
         relative: precision("--relative-timestamps", ask.format.relative_timestamps.as_deref())?,
@@ -104,7 +105,7 @@ pub fn options(ask: &Ask, output: &Output, clocks: Clocks) -> Result<Options> {
         no_exits: manner.quiet.exits,
         no_superseded: manner.quiet.superseded,
         no_strangers: clocks.no_strangers,
-        string: clocks.string,
+        string: clocks.string.into_iter().chain(shorter).min(),
         stacks: crate::stacks::form(&ask.format)?,
     })
 }
