@@ -272,9 +272,12 @@ fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> 
         Type::Dirents { len, .. } => bytes(&mut op, len, schema, MAX_DIRENTS),
         Type::SigsetPack => op.kind = kind::SIGPACK,
         Type::Ptr { elem, len } => element(&mut op, schema, elem, len.as_ref(), shape, limits),
-        Type::Strv => (op.kind, op.max) = (kind::STRV, limits.string),
-        Type::Envv if limits.verbose => (op.kind, op.max) = (kind::STRV, limits.string),
-        Type::Envv => op.kind = kind::COUNT,
+        Type::Envv if !limits.verbose => op.kind = kind::COUNT,
+        Type::Strv | Type::Envv => {
+            // As many strings as the other backends capture.
+            let most = if limits.verbose { 512 } else { limits.string.clamp(1, 512) };
+            (op.kind, op.max, op.n) = (kind::STRV, limits.string, most as u16);
+        }
         Type::Iov(len) => {
             (op.kind, op.max, op.when) = (kind::IOV, limits.string, when::ALWAYS);
             set_len(&mut op, len, schema);

@@ -26,6 +26,8 @@ const PATH_MAX: usize = 4096;
 /// `UIO_MAXIOV` (`include/uapi/linux/uio.h`).
 const MAX_IOV: usize = 1024;
 const MAX_ENV: usize = 4096;
+/// Strings of an array that are captured; the rest is counted.
+const MAX_STRINGS: usize = 512;
 
 /// The target's memory.
 pub trait Memory {
@@ -294,6 +296,7 @@ impl<M: Memory> Reader<'_, M> {
         out.extend_from_slice(&[0; 4]);
         let (mut total, mut n, mut faulted) = (0u16, 0u16, false);
         let mut pointers = [0u8; 256];
+        let most = if self.limits.verbose { MAX_STRINGS } else { self.limits.string.clamp(1, MAX_STRINGS) };
         'all: loop {
             let at = addr.wrapping_add(u64::from(total) * 8);
             let to_page_end = (sys::mem::PAGE - at % sys::mem::PAGE) as usize;
@@ -305,7 +308,7 @@ impl<M: Memory> Reader<'_, M> {
                     break 'all;
                 }
                 total += 1;
-                if !contents || usize::from(n) >= self.limits.string.max(1) || out.len() - head > BUDGET / 2 {
+                if !contents || usize::from(n) >= most || out.len() - head > BUDGET / 2 {
                     continue;
                 }
                 n += 1;

@@ -72,6 +72,17 @@ fn strings() {
 }
 
 #[test]
+fn all_variables_of_the_environment() {
+    each_backend(|user| {
+        let variables: Vec<String> = (0..60).map(|n| format!("NUMBER{n}=all_of_it_is_shown")).collect();
+        let set = variables.iter().flat_map(|v| ["-E", v]);
+        let t = trace(user, &["-e", "execve", "-s", "40", "-v"].into_iter().chain(set).collect::<Vec<_>>(), &["true"]);
+        let line = &t.one("execve(").text;
+        assert!(variables.iter().all(|v| line.contains(v)) && !line.contains(", ...]"), "{line}");
+    });
+}
+
+#[test]
 fn constants() {
     each_backend(|user| {
         let open = |options: &[&str]| {

@@ -116,8 +116,8 @@ pub(super) fn strings_function(e: &mut Emitter<'_>) {
     e.words(R3);
     e.load(Size::D, R3, R3, TOTAL);
     e.jump_if(Cond::Ge, R1, R3, enough);
-    // No more strings than bytes of one are wanted.
-    e.reload(R3, LEN);
+    e.load_slot(R2, slot::CTX);
+    e.load(Size::H, R3, R2, N);
     e.jump_if(Cond::Ge, R1, R3, enough);
     forget_range(e, enough);
     pointer(e);
