@@ -3,6 +3,7 @@
 mod ask;
 mod candidates;
 mod complete;
+mod examples;
 mod groups;
 mod heap;
 mod help;
@@ -207,6 +208,7 @@ fn record(c: Command) -> Command {
         .args(session_args())
         .mut_arg("output", |a| a.value_name("DIR").help("Write the trace to DIR (mode 0700), which must not exist yet, or be empty and yours"))
         .mut_arg("output-append-mode", |a| a.hide(true))
+        .mut_arg("output-separately", |a| a.hide(true))
         .mut_arg("as", |_| as_views(format!("Also show the events, on stdout or in FILE: {}", view::or(&view::help(EVENTS, EVENTS, ""))), EVENTS))
         .mut_arg("expr", |_| {
             Arg::new("expr").short('e').value_name("PROBE [/FILTER/]").action(ArgAction::Append).help(

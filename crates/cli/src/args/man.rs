@@ -108,6 +108,7 @@ fn of_command(c: &Command) -> String {
             &mut out,
         );
     }
+    transcripts(name, &mut out);
     for topic in topics::all().iter().filter(|t| matches!(t.name, "status" | "places")) {
         out += &format!(".SH \"{}\"\n", escaped(&topic.title.to_uppercase()));
         blocks(topic, &mut out);
@@ -209,6 +210,23 @@ fn examples(all: &[Example], out: &mut String) {
     }
 }
 
+/// The examples of all options, with what they print.
+fn transcripts(command: &str, out: &mut String) {
+    let mut blocks = super::examples::of(command).peekable();
+    if blocks.peek().is_some() {
+        *out += ".SH \"EXAMPLES OF ALL OPTIONS\"\nIn what is printed … is any text.\n";
+    }
+    for block in blocks {
+        let lines = block.lines().map(|line| match line.strip_prefix("    ") {
+            Some(typed) if typed.starts_with("$ ") => format!("\\fB{}\\fR", escaped(typed)),
+            Some(printed) => line_start(printed),
+            None => text(line),
+        });
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        *out += &if block.starts_with("    ") { format!(".nf\n{lines}\n.fi\n") } else { format!(".PP\n{lines}\n") };
+    }
+}
+
 fn see<'a>(pages: impl Iterator<Item = &'a str>, out: &mut String) {
     let pages: Vec<String> = pages.map(|page| format!("\\fB{}\\fR(1)", escaped(page))).collect();
     *out += &format!("{}\n", pages.join(",\n"));
@@ -261,6 +279,10 @@ mod tests {
             let name = format!("trapline-{}.1", c.get_name());
             let (_, page) = pages.iter().find(|(n, _)| *n == name).expect("a page");
             let at = |title: &str| page.find(&format!(".SH {title}\n")).unwrap_or_else(|| panic!("{name}: no {title}"));
+            let is_typed = |l: &&str| l.starts_with("\\fB$ ");
+            let typed = super::super::examples::of(c.get_name()).filter(|b| b.starts_with("    ")).flat_map(str::lines);
+            let typed = typed.filter(|l| l.starts_with("    $ ")).count();
+            assert_eq!(page.lines().filter(is_typed).count(), typed);
             assert!(at("EXAMPLES") < at("DESCRIPTION") && at("DESCRIPTION") < at("\"EXIT STATUS\""));
             assert!(at("\"EXIT STATUS\"") < at("\"FILES\"") && at("\"FILES\"") < at("\"SEE ALSO\""));
             for a in c.get_arguments().filter(|a| !a.is_hide_set()) {

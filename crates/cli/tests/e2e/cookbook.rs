@@ -64,13 +64,13 @@ fn is_like(line: &str, expected: &str) -> bool {
 }
 
 /// The first expected line that does not come in the output.
-fn missing<'e>(output: &str, expected: &'e [String]) -> Option<&'e str> {
+pub fn missing<'e>(output: &str, expected: &'e [String]) -> Option<&'e str> {
     let mut lines = output.lines();
     expected.iter().find(|e| !lines.any(|line| is_like(line, e))).map(String::as_str)
 }
 
-/// The programs of the recipes.
-fn programs(dir: &Path) -> Option<()> {
+/// The programs of the recipes, and what they read.
+pub fn programs(dir: &Path) -> Option<()> {
     for (name, source) in [
         ("settings", "cookbook/settings.c"),
         ("crash", "cookbook/crash.c"),
@@ -79,17 +79,18 @@ fn programs(dir: &Path) -> Option<()> {
         ("shop", "cookbook/shop.c"),
         ("parent", "cookbook/parent.c"),
         ("waits", "cookbook/waits.c"),
+        ("window", "cookbook/window.c"),
         ("files", "open_files.c"),
         ("stuck", "deadlock.c"),
     ] {
         let program = testkit::compile("gcc", &format!("cookbook_{name}"), source, &["-g", "-O1", "-pthread"])?;
         fs::copy(program, dir.join(name)).expect("a program");
     }
+    fs::write(dir.join("settings.txt"), "colour = blue\n").expect("a file");
     Some(())
 }
 
 fn run(dir: &Path, user: User, recipe: &Recipe, pid: u32) -> String {
-    fs::write(dir.join("settings.txt"), "colour = blue\n").expect("a file");
     let mut sh = lab::as_user(user, &["sh", "-c", &format!("exec 2>&1\n{}", recipe.command)]);
     let path = format!("{}:{}", lab::dir().display(), testkit::PATH);
     let out = sh.current_dir(dir).env("PATH", path).env("PID", pid.to_string()).stdin(Stdio::null()).output();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use testkit::compile;
 
-const FIND: &str = r#"#!/usr/bin/python3
+pub const FIND: &str = r#"#!/usr/bin/python3
 import os, sys, urllib.error, urllib.request
 kind, id = sys.argv[1:]
 kept = os.path.join(os.environ["HOME"], id)

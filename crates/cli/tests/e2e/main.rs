@@ -31,6 +31,7 @@ mod delivery;
 mod drain;
 mod empty;
 mod ending;
+mod examples;
 mod follow;
 mod format;
 mod function_sessions;

@@ -70,13 +70,13 @@ impl Drop for Talk {
 }
 
 /// A mount namespace without bpffs.
-struct Place {
+pub struct Place {
     holder: Talk,
 }
 
 impl Place {
     #[track_caller]
-    fn new() -> Option<Place> {
+    pub fn new() -> Option<Place> {
         if !possible() {
             return None;
         }
@@ -87,7 +87,7 @@ impl Place {
     }
 
     /// A command in the namespace.
-    fn command(&self, user: User, argv: &[&str]) -> std::process::Command {
+    pub fn command(&self, user: User, argv: &[&str]) -> std::process::Command {
         let pid = self.holder.child.id().to_string();
         let mut words = vec!["nsenter", "-t", &pid, "-m", "--"];
         if user == User::Nobody {
