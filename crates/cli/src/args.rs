@@ -850,9 +850,9 @@ fn format_args() -> Vec<Arg> {
         long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"),
         long_flag("types", "Argument names and types"),
         value("columns", "N", "Column of the result [default: 40]").value_parser(value_parser!(u16)),
-        flag("summary-only", 'c', "Count calls, errors and time, and show only the table"),
+        flag("summary-only", 'c', "Count calls, errors and time of the wall clock, and show only the table"),
         flag("summary", 'C', "Show the table after the calls"),
-        flag("summary-wall-clock", 'w', "Accepted without effect: times in the table are always wall clock"),
+        flag("summary-wall-clock", 'w', "Accepted without effect: times in the table are always those of the wall clock"),
         value("summary-sort-by", "KEY", "Order of the table: time, calls, errors, name, min, max, avg, nothing")
             .short('S'),
         value("summary-columns", "LIST", "Columns of the table, as strace's -U").short('U'),

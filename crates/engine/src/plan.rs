@@ -274,6 +274,10 @@ impl Plan {
     }
 }
 
+/// A limit of every backend that shows calls.
+const CPU_TIME: (&str, &str) =
+    ("processor time of calls", "not measured: -c and -T show the time of the wall clock, as strace -c -w does");
+
 impl Backend {
     /// Bytes of a string or buffer of a call that it captures at most; none where it traces no calls.
     pub fn most_captured(self) -> Option<usize> {
@@ -375,6 +379,7 @@ impl Backend {
                     "a thread that runs in user space when another one takes a stop signal is not shown to stop; with up \
                      to four selected calls, only the one that takes it is; nor is a process that was stopped before -p",
                 ),
+                CPU_TIME,
                 ("long buffers", "cut after 4000 bytes, whatever -s says"),
                 ("arrays of messages", "recvmmsg and sendmmsg show the first 6 KiB of them"),
                 ("events on a full buffer", "they are dropped and counted; the target never waits"),
@@ -402,6 +407,7 @@ impl Backend {
             ],
             Backend::Auto | Backend::Ptrace => &[
                 ("time", "two stops per call: a call takes some 50 times as long"),
+                CPU_TIME,
                 (
                     "attach (-p)",
                     "epoll_wait, semop, semtimedop, msgrcv, msgsnd, sigtimedwait, io_getevents and reads of inotify \

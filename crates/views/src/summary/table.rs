@@ -1,4 +1,4 @@
-//! The table of a summary, in the columns of strace 6.1.
+//! The table of a summary, in the columns of strace 6.1. Its seconds are those of `strace -c -w`, and say so.
 //!
 //! Invariant: a column is as wide as its widest cell, and never narrower than strace's; numbers are aligned to the right.
 
@@ -9,7 +9,7 @@ use crate::table::{Align, Table};
 fn heading(c: Column) -> (&'static str, usize) {
     match c {
         Column::Percent => ("% time", 6),
-        Column::Total => ("seconds", 11),
+        Column::Total => ("wall secs", 11),
         Column::Min => ("shortest", 8),
         Column::Max => ("longest", 8),
         Column::Avg => ("usecs/call", 11),
