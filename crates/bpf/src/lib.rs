@@ -20,6 +20,7 @@ pub mod btf_offsets;
 pub mod capture_row;
 pub mod check;
 pub mod disasm;
+pub mod expr;
 pub mod filter;
 pub mod frame;
 pub mod helper;

@@ -142,7 +142,7 @@ pub fn of_filter(probe: &str, sight: Sight, filter: &Filter) -> Result<()> {
     let needs = filter.needs();
     let mut who = needs.comm || needs.uid || needs.gid;
     for part in filter.parts() {
-        part.cond.values(&mut |leaf| who |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
+        part.cond.leaves(&mut |leaf| who |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
     }
     match sight {
         Sight::Anonymous if who => {

@@ -14,13 +14,14 @@
 //! Pure: nothing here reads a file, a clock or another process. No text makes it panic, recurse without bound or run long:
 //! [`filter::MAX_TEXT`] and [`script::parse::MAX_SCRIPT`] bound the text, [`tokens::MAX_NESTING`] the depth.
 //!
-//! Invariant: what an operator means is defined once, in [`filter::ir`]; folding and evaluation call it, and the generator of BPF
-//! code is compared with it by property.
+//! Invariant: what an operator means is defined once, in [`ir`]; folding and evaluation call it, and the generator of BPF code is
+//! compared with it by property.
 
 pub mod ast;
 pub mod diag;
 pub mod duration;
 pub mod filter;
+pub mod ir;
 pub mod lex;
 mod names;
 pub mod near;

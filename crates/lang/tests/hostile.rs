@@ -8,6 +8,7 @@ fn try_it(text: &str) {
     let params = vec!["1".to_owned(), "abc".to_owned(), "\0".to_owned(), "-".repeat(30)];
     for schema in [&C_OPENAT, &P_EXIT] {
         if let Err(e) = lang::filter::parse(text, &params).and_then(|p| p.check(schema)) {
+            assert!(e.code.in_filters().is_some(), "{e:?} of {text:?}");
             assert!(e.span.start <= e.span.end && e.span.end <= text.len(), "{e:?} of {text:?}");
             assert!(text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end), "{e:?} of {text:?}");
             let (line, block) = (e.line("--where", text), e.block("--where", text));

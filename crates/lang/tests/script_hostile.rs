@@ -74,7 +74,7 @@ fn try_it(text: &str) {
         let fits = |s: lang::Span| {
             s.start <= s.end && s.end <= text.len() && text.is_char_boundary(s.start) && text.is_char_boundary(s.end)
         };
-        assert!(fits(m.span), "{m:?} of {text:?}");
+        assert!(m.code.in_scripts().is_some() && fits(m.span), "{m:?} of {text:?}");
         assert!(m.second.as_ref().is_none_or(|s| fits(s.0)), "{m:?} of {text:?}");
         let shown = m.show("stdin", text);
         assert!(!shown.replace('\n', "").contains(char::is_control), "{shown:?}");

@@ -1,45 +1,30 @@
-//! BPF code for filters: straight-line comparisons with immediates, from `lang`'s typed filters.
+//! BPF code for filters: straight-line comparisons with immediates, from `lang`'s typed filters. Numbers are [`crate::expr`]'s.
 //!
 //! ```text
 //! [unknown values?] ─► cheapest part ─► … ─► costliest part ─► falls through: the event passes
 //!                           └─► label of the part that rejects
 //! ```
 //!
-//! Where values come from is up to the program around it: [`Places`]. Numbers pass through R0 and R1; R2 to R5 are scratch,
-//! R6 to R9 are not used. Strings are read into [`Places::scratch`], only as far as it takes to decide.
+//! Where values come from is up to the program around it: [`Places`]. Strings are read into [`Places::scratch`], only as far as it
+//! takes to decide.
 //!
-//! Not here: what the operators mean; that is `lang::filter::ir`, and a property compares the two.
+//! Not here: what the operators mean; that is `lang::ir`, and a property compares the two.
 //!
 //! Invariant: no loop, no function, no instruction newer than Linux 5.5 (`bpf_probe_read_user_str`).
 
-mod number;
 #[cfg(test)]
 mod properties;
 mod text;
 
 use crate::asm::{Assembler, Label};
+use crate::expr::{Generator, NoTemps, Source};
 use crate::helper::Helper;
-use crate::insn::{Reg, Size};
-use lang::filter::ir::{Cond, Leaf, Value};
+use crate::insn::{Alu, Reg, Reg::*};
+use lang::ast::Cast;
+use lang::filter::ir::{Leaf, Text, Value};
 use lang::{Filter, Missing};
 
-/// Where a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// At an offset from a register that the code does not write: R6 to R10.
-    Memory(Reg, i16, Size),
-    /// The lower 32 bits of what a helper without arguments gives.
-    Low(Helper),
-    /// The upper 32 bits of what a helper without arguments gives.
-    High(Helper),
-    /// All 64 bits of what a helper without arguments gives.
-    Whole(Helper),
-    /// 32 bits of the current task's credentials: the offset of `cred` in `struct task_struct`, and one in `struct cred`. The
-    /// helper for users and groups maps both through a user namespace, which takes 15 ns.
-    Credential(i16, i16),
-    /// 32 bits of the current task, a pointer to which is in a stack slot: the slot, and the offset in `struct task_struct`.
-    OfTask(i16, i16),
-}
+pub use crate::expr::{Place, words};
 
 /// Where the bytes of a string argument are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,22 +134,23 @@ impl std::fmt::Display for Unfit {
 }
 impl std::error::Error for Unfit {}
 
+impl From<NoTemps> for Unfit {
+    fn from(_: NoTemps) -> Unfit {
+        Unfit::Temps
+    }
+}
+
 /// How many bytes of [`Places::scratch`] the filter needs.
 pub fn room(filter: &Filter) -> usize {
     let mut room = 0;
     for part in filter.parts() {
-        part.cond.values(&mut |leaf| {
-            if let Leaf::Text(t) = leaf {
+        part.cond.leaves(&mut |leaf| {
+            if let Leaf::Test(t) = leaf {
                 room = room.max(text::room(t));
             }
         });
     }
     room
-}
-
-/// How many words of [`Places::temps`] a condition takes at most.
-pub fn words(cond: &Cond) -> usize {
-    number::words(cond)
 }
 
 /// Emits the filter. Control falls through where the event passes.
@@ -185,7 +171,8 @@ pub fn emit_first<E>(
     places: &Places,
     exits: &Exits,
 ) -> Result<(), Unfit> {
-    let mut g = Generator { a, places, depth: 0, unknown: exits.unknown };
+    let source = OfEvent { places, unknown: exits.unknown };
+    let mut g = Generator { a, source: &source, temps: places.temps, depth: 0 };
     for &part in &filter.order()[..parts] {
         let p = &filter.parts()[part];
         g.a.note(format!("filter: {}", p.text.escape_debug()));
@@ -204,58 +191,51 @@ pub fn missing(filter: &Filter, places: &Places) -> Option<Missing> {
     }
 }
 
-struct Generator<'g, E> {
-    a: &'g mut Assembler<E>,
-    places: &'g Places,
-    /// Words of [`Places::temps`] in use.
-    depth: usize,
+/// The leaves of filters.
+struct OfEvent<'p> {
+    places: &'p Places,
     /// Where the code goes where a string cannot be read.
     unknown: Label,
 }
 
-impl<E> Generator<'_, E> {
-    /// Goes to `to` if the condition is `when`, else falls through.
-    fn branch(&mut self, c: &Cond, when: bool, to: Label) -> Result<(), Unfit> {
-        match c {
-            Cond::Const(v) if *v == when => self.a.jump(to),
-            Cond::Const(_) => {}
-            Cond::Compare(cmp, x, y) => self.compare(if when { *cmp } else { cmp.negated() }, x, y, to)?,
-            Cond::Text(t) => self.text(t, when, to)?,
-            Cond::Not(c) => self.branch(c, !when, to)?,
-            // One that is not decides over all; one that is decides over any.
-            Cond::All(list) => self.list(list, false, when, to)?,
-            Cond::Any(list) => self.list(list, true, when, to)?,
-        }
-        Ok(())
+impl OfEvent<'_> {
+    fn argument(&self, index: u8) -> Result<Argument, Unfit> {
+        self.places.args.get(usize::from(index)).copied().ok_or(Unfit::Argument(index))
     }
+}
 
-    /// A list that is `decisive` as soon as one of its conditions is, else the opposite.
-    fn list(&mut self, list: &[Cond], decisive: bool, when: bool, to: Label) -> Result<(), Unfit> {
-        if when == decisive {
-            return list.iter().try_for_each(|c| self.branch(c, when, to));
-        }
-        let decided = self.a.new_label();
-        list.iter().try_for_each(|c| self.branch(c, decisive, decided))?;
-        self.a.jump(to);
-        self.a.bind(decided);
-        Ok(())
-    }
+impl<E> Source<E> for OfEvent<'_> {
+    type Value = Value;
+    type Test = Text;
+    type Unfit = Unfit;
 
-    fn place(&self, v: Value) -> Result<Place, Unfit> {
+    fn place(&self, value: &Value) -> Result<Option<(Place, Option<Cast>)>, Unfit> {
         let p = self.places;
-        Ok(match v {
+        let place = match value {
             Value::Pid => p.pid,
             Value::Tid => p.tid,
             Value::Uid => p.uid,
             Value::Gid => p.gid,
             Value::Cpu => p.cpu,
-            Value::Nsecs | Value::Dur => p.nsecs,
+            Value::Nsecs => p.nsecs,
             Value::Retval => p.retval.ok_or(Unfit::Result)?,
-            Value::Arg(arg) => self.argument(arg.index)?.value,
-        })
+            Value::Dur => return Ok(None),
+            Value::Arg(arg) => return Ok(Some((self.argument(arg.index)?.value, Some(arg.cast)))),
+        };
+        Ok(Some((place, None)))
     }
 
-    fn argument(&self, index: u8) -> Result<Argument, Unfit> {
-        self.places.args.get(usize::from(index)).copied().ok_or(Unfit::Argument(index))
+    /// `dur`
+    fn make(g: &mut Generator<'_, E, Self>, _: &Value) -> Result<(), Unfit> {
+        let places = g.source.places;
+        g.fetch(places.nsecs, R0);
+        let Some(start @ Place::Memory(..)) = places.start else { return Err(Unfit::Start) };
+        g.fetch(start, R1);
+        g.a.alu(Alu::Sub, R0, R1);
+        Ok(())
+    }
+
+    fn test(g: &mut Generator<'_, E, Self>, t: &Text, when: bool, to: Label) -> Result<(), Unfit> {
+        g.text(t, when, to)
     }
 }

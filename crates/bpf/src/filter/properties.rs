@@ -1,7 +1,7 @@
 //! Random filters over random events: the generated code, interpreted, decides as `lang` does, by the same part.
 
 use super::*;
-use crate::insn::Reg::*;
+use crate::insn::Size;
 use crate::interp::Machine;
 use events::encode::{self, Fixed};
 use events::generated::{C_OPENAT, C_PWRITE64};

@@ -3,8 +3,9 @@
 //! `bpf_probe_read_user_str` says how long the string is, its NUL included and cut at the size asked for. With a size one
 //! beyond the constant and its NUL, the length alone shows whether the string is shorter, as long, or longer.
 
-use super::{Argument, Bytes, Generator, Place, Unfit};
+use super::{Argument, Bytes, OfEvent, Place, Unfit};
 use crate::asm::Label;
+use crate::expr::Generator;
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond as Jump, Reg, Reg::*, Size};
 use events::Cap;
@@ -24,7 +25,7 @@ fn size(t: &Text) -> usize {
     t.constant.len() + if t.how == How::Starts { 1 } else { 2 }
 }
 
-impl<E> Generator<'_, E> {
+impl<E> Generator<'_, E, OfEvent<'_>> {
     /// Goes to `to` if the test's outcome is `when`.
     pub(super) fn text(&mut self, t: &Text, when: bool, to: Label) -> Result<(), Unfit> {
         let differs = if when { self.a.new_label() } else { to };
@@ -44,13 +45,13 @@ impl<E> Generator<'_, E> {
         let with_nul = || [&t.constant[..], if t.how == How::Starts { &[] } else { &[0] }].concat();
         match t.subject {
             Subject::Comm => {
-                let (base, off) = self.places.scratch;
+                let (base, off) = self.source.places.scratch;
                 self.scratch(R1);
                 self.a.mov(R2, COMM as i32);
                 self.a.call(Helper::GetCurrentComm);
                 self.same(base, off, &with_nul(), differs);
             }
-            Subject::Arg(i) => match self.argument(i)? {
+            Subject::Arg(i) => match self.source.argument(i)? {
                 Argument { bytes: Bytes::User, value } => self.read(Helper::ProbeReadUserStr, t, value, differs),
                 Argument { bytes: Bytes::Kernel, value } => self.read(Helper::ProbeReadKernelStr, t, value, differs),
                 Argument { bytes: Bytes::Copy(base, off, bits), value } => {
@@ -72,7 +73,7 @@ impl<E> Generator<'_, E> {
     }
 
     fn read(&mut self, helper: Helper, t: &Text, address: Place, differs: Label) {
-        let (base, off) = self.places.scratch;
+        let (base, off) = self.source.places.scratch;
         self.fetch(address, R3);
         self.scratch(R1);
         self.a.mov(R2, size(t) as i32);
@@ -93,11 +94,11 @@ impl<E> Generator<'_, E> {
     /// What could not be read is unknown, but at a null pointer.
     fn unread(&mut self, address: Place) {
         self.fetch(address, R3);
-        self.a.jump_if(Jump::Ne, R3, 0, self.unknown);
+        self.a.jump_if(Jump::Ne, R3, 0, self.source.unknown);
     }
 
     fn scratch(&mut self, to: Reg) {
-        let (base, off) = self.places.scratch;
+        let (base, off) = self.source.places.scratch;
         self.a.mov(to, base);
         self.a.alu(Alu::Add, to, i32::from(off));
     }

@@ -55,7 +55,7 @@ impl Room {
 fn asks_who(filter: &Filter) -> bool {
     let mut asks = false;
     for part in filter.parts() {
-        part.cond.values(&mut |leaf| asks |= matches!(leaf, Leaf::Value(Asked::Pid | Asked::Tid)));
+        part.cond.leaves(&mut |leaf| asks |= matches!(leaf, Leaf::Value(Asked::Pid | Asked::Tid)));
     }
     asks
 }

@@ -90,13 +90,13 @@ fn early(filter: &Filter) -> usize {
         Leaf::Value(Value::Pid | Value::Cpu | Value::Arg(_)) => true,
         Leaf::Value(Value::Tid) => !becomes_another,
         Leaf::Value(Value::Uid | Value::Gid) => !changes_user,
-        Leaf::Text(t) => t.subject == Subject::Comm && !renames,
+        Leaf::Test(t) => t.subject == Subject::Comm && !renames,
         Leaf::Value(Value::Nsecs | Value::Retval | Value::Dur) => false,
     };
     let decided = |part: &&usize| {
         let cond = &filter.parts()[**part].cond;
         let mut all = filter::words(cond) <= slot::FREE_COUNT;
-        cond.values(&mut |leaf| all &= known(&leaf));
+        cond.leaves(&mut |leaf| all &= known(&leaf));
         all
     };
     filter.order().iter().take_while(decided).count()
@@ -110,7 +110,7 @@ pub fn timed(session: &Session) -> bool {
 fn asks_who(session: &Session) -> bool {
     let mut asks = false;
     for part in session.filters.iter().flat_map(|(_, f)| f.parts()) {
-        part.cond.values(&mut |leaf| asks |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
+        part.cond.leaves(&mut |leaf| asks |= matches!(leaf, Leaf::Value(Value::Pid | Value::Tid)));
     }
     asks
 }

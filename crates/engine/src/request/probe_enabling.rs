@@ -380,8 +380,8 @@ fn no_search(probe: &str, filter: &Filter) -> Result<()> {
 fn reads_addresses(filter: &Filter, schema: &Schema) -> bool {
     let mut reads = false;
     for part in filter.parts() {
-        part.cond.values(&mut |leaf| {
-            if let Leaf::Text(lang::filter::ir::Text { subject: Subject::Arg(i), .. }) = leaf {
+        part.cond.leaves(&mut |leaf| {
+            if let Leaf::Test(lang::filter::ir::Text { subject: Subject::Arg(i), .. }) = leaf {
                 reads |= matches!(schema.args[usize::from(*i)].ty, Type::Int(_));
             }
         });

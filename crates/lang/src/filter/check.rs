@@ -6,6 +6,7 @@ use super::ir::{Arg, Cmp, Cond, How, Int, Op, Subject, Text, Value};
 use super::{Filter, MAX_STRING, Parsed, Part};
 use crate::ast::{Base, Binary, Cast, Expr, Kind, TypeName, Unary};
 use crate::diag::{Code, Diagnostic, Span, quote};
+use crate::ir::Zero;
 use crate::names::{self, Beside, Found};
 use crate::near::did_you_mean;
 use events::schema::{Class, Ret};
@@ -92,7 +93,7 @@ impl Checker<'_> {
     fn cond(&self, e: &Expr) -> Result<Cond> {
         match self.typed(e, None)? {
             Typed::Cond(c) => Ok(c),
-            Typed::Int(i) => Ok(compare(Cmp::Ne, i, Int::Const(0))),
+            Typed::Int(i) => Ok(i.truth()),
             Typed::Str(_) => Err(wrong_type(e, "a string is neither true nor false").hint("compare it with ==")),
         }
     }
@@ -100,8 +101,7 @@ impl Checker<'_> {
     fn int(&self, e: &Expr, beside: Option<Beside>) -> Result<Int> {
         match self.typed(e, beside)? {
             Typed::Int(i) => Ok(i),
-            Typed::Cond(Cond::Const(c)) => Ok(Int::Const(c.into())),
-            Typed::Cond(c) => Ok(Int::Truth(Box::new(c))),
+            Typed::Cond(c) => Ok(c.into()),
             Typed::Str(_) => Err(wrong_type(e, "a string where a number is expected")),
         }
     }
@@ -115,23 +115,13 @@ impl Checker<'_> {
             Kind::Name(n) => self.name(span, n, beside)?,
             Kind::Arg(n) => self.field(span, n)?,
             Kind::Call(f, list) => self.call(span, f, list)?,
-            Kind::Cast(to, x) => Typed::Int(match (cast(to), self.int(x, beside)?) {
-                (Some(cast), Int::Const(v)) => Int::Const(cast.apply(v)),
-                (Some(cast), i) => Int::Cast(cast, Box::new(i)),
-                (None, _) => return Err(not_a_filter(span)),
-            }),
-            Kind::Unary(Unary::Not, x) => Typed::Cond(not(self.cond(x)?)),
-            Kind::Unary(Unary::Minus, x) => Typed::Int(match self.int(x, beside)? {
-                Int::Const(v) => Int::Const(v.wrapping_neg()),
-                i => Int::Minus(Box::new(i)),
-            }),
-            Kind::Unary(Unary::Complement, x) => Typed::Int(match self.int(x, beside)? {
-                Int::Const(v) => Int::Const(!v),
-                i => Int::Complement(Box::new(i)),
-            }),
+            Kind::Cast(to, x) => Typed::Int(self.int(x, beside)?.cast(cast(to).ok_or_else(|| not_a_filter(span))?)),
+            Kind::Unary(Unary::Not, x) => Typed::Cond(self.cond(x)?.negated()),
+            Kind::Unary(Unary::Minus, x) => Typed::Int(self.int(x, beside)?.minus()),
+            Kind::Unary(Unary::Complement, x) => Typed::Int(self.int(x, beside)?.complement()),
             Kind::Binary(op, a, b) => self.binary(span, *op, a, b, beside)?,
             Kind::All(list) => Typed::Cond(all(self.conds(list)?)),
-            Kind::Any(list) => Typed::Cond(not(all(self.conds(list)?.into_iter().map(not).collect()))),
+            Kind::Any(list) => Typed::Cond(all(self.conds(list)?.into_iter().map(Cond::negated).collect()).negated()),
             Kind::Choice(c, Some(a), b) => self.choice(c, a, b, beside)?,
             // The parser of filters makes no others.
             _ => return Err(not_a_filter(span)),
@@ -143,24 +133,19 @@ impl Checker<'_> {
     }
 
     fn choice(&self, c: &Expr, a: &Expr, b: &Expr, beside: Option<Beside>) -> Result<Typed> {
-        let (c, a, b) = (self.cond(c)?, self.int(a, beside)?, self.int(b, beside)?);
-        Ok(Typed::Int(match c {
-            Cond::Const(true) => a,
-            Cond::Const(false) => b,
-            c => Int::Choice(Box::new(c), Box::new(a), Box::new(b)),
-        }))
+        Ok(Typed::Int(Int::choice(self.cond(c)?, self.int(a, beside)?, self.int(b, beside)?)))
     }
 
     fn binary(&self, span: Span, op: Binary, a: &Expr, b: &Expr, outer: Option<Beside>) -> Result<Typed> {
         // The type of an argument determines what a name next to it means.
         let beside = self.beside(a).or_else(|| self.beside(b)).or(outer.filter(|_| !op.is_comparison()));
         let (a_typed, b_typed) = (self.typed(a, beside)?, self.typed(b, beside)?);
-        if let Some(cmp) = comparison(op) {
+        if let Some(cmp) = Cmp::of(op, true) {
             return match (a_typed, b_typed) {
                 (Typed::Str(x), Typed::Str(y)) => self.strings(span, cmp, x, y),
                 (Typed::Str(_), _) => Err(self.mixed(a, b)),
                 (_, Typed::Str(_)) => Err(self.mixed(b, a)),
-                (x, y) => Ok(Typed::Cond(compare(cmp, number(x), number(y)))),
+                (x, y) => Ok(Typed::Cond(Cond::compare(cmp, number(x), number(y)))),
             };
         }
         for (typed, at) in [(&a_typed, a), (&b_typed, b)] {
@@ -201,7 +186,7 @@ impl Checker<'_> {
                 );
             }
         };
-        Ok(Typed::Cond(if cmp == Cmp::Eq { cond } else { not(cond) }))
+        Ok(Typed::Cond(if cmp == Cmp::Eq { cond } else { cond.negated() }))
     }
 
     fn name(&self, span: Span, name: &str, beside: Option<Beside>) -> Result<Typed> {
@@ -316,7 +301,7 @@ impl Checker<'_> {
                     (Str::Constant(c), other) | (other, Str::Constant(c)) => (other, c),
                     _ => return usage("one of the two strings is a constant"),
                 };
-                Ok(Typed::Cond(not(first_bytes(span, a, b, count as usize)?)))
+                Ok(Typed::Cond(first_bytes(span, a, b, count as usize)?.negated()))
             }
             ("str", _) => usage("str(string)"),
             (_, _) if how(function).is_some() => usage(&format!("{function}(string, \"constant\")")),
@@ -362,36 +347,8 @@ fn cast(to: &TypeName) -> Option<Cast> {
 fn number(t: Typed) -> Int {
     match t {
         Typed::Int(i) => i,
-        Typed::Cond(Cond::Const(c)) => Int::Const(c.into()),
-        Typed::Cond(c) => Int::Truth(Box::new(c)),
+        Typed::Cond(c) => c.into(),
         Typed::Str(_) => Int::Const(0),
-    }
-}
-
-fn comparison(op: Binary) -> Option<Cmp> {
-    Some(match op {
-        Binary::Eq => Cmp::Eq,
-        Binary::Ne => Cmp::Ne,
-        Binary::Lt => Cmp::Lt,
-        Binary::Le => Cmp::Le,
-        Binary::Gt => Cmp::Gt,
-        Binary::Ge => Cmp::Ge,
-        _ => return None,
-    })
-}
-
-fn operation(op: Binary) -> Op {
-    match op {
-        Binary::Xor => Op::Xor,
-        Binary::And => Op::And,
-        Binary::Shl => Op::Shl,
-        Binary::Shr => Op::Shr,
-        Binary::Add => Op::Add,
-        Binary::Sub => Op::Sub,
-        Binary::Mul => Op::Mul,
-        Binary::Div => Op::Div,
-        Binary::Mod => Op::Mod,
-        _ => Op::Or,
     }
 }
 
@@ -404,36 +361,8 @@ fn arithmetic(op: Binary, a: Int, b: Int, right: Span) -> Result<Int> {
         }
         _ => {}
     }
-    let op = operation(op);
-    Ok(match (a, b) {
-        (Int::Const(a), Int::Const(b)) => Int::Const(op.apply(a, b)),
-        (a @ Int::Const(_), b) if matches!(op, Op::Or | Op::Xor | Op::And | Op::Add | Op::Mul) => {
-            Int::Binary(op, Box::new(b), Box::new(a))
-        }
-        (a, b) => Int::Binary(op, Box::new(a), Box::new(b)),
-    })
-}
-
-/// A comparison, with a constant on the right where there is one. `cond != 0` is `cond`.
-fn compare(cmp: Cmp, a: Int, b: Int) -> Cond {
-    match (cmp, a, b) {
-        (cmp, Int::Const(a), Int::Const(b)) => Cond::Const(cmp.holds(a, b)),
-        (cmp, a @ Int::Const(_), b) => compare(cmp.mirrored(), b, a),
-        (Cmp::Ne, Int::Truth(c), Int::Const(0)) | (Cmp::Eq, Int::Truth(c), Int::Const(1)) => *c,
-        (Cmp::Eq, Int::Truth(c), Int::Const(0)) | (Cmp::Ne, Int::Truth(c), Int::Const(1)) => not(*c),
-        (cmp, a, b) => Cond::Compare(cmp, a, b),
-    }
-}
-
-fn not(c: Cond) -> Cond {
-    match c {
-        Cond::Const(c) => Cond::Const(!c),
-        Cond::Compare(cmp, a, b) => Cond::Compare(cmp.negated(), a, b),
-        Cond::Not(c) => *c,
-        Cond::All(list) => Cond::Any(list.into_iter().map(not).collect()),
-        Cond::Any(list) => Cond::All(list.into_iter().map(not).collect()),
-        c @ Cond::Text(_) => Cond::Not(Box::new(c)),
-    }
+    let op = Op::of(op, true, Zero::Natural).unwrap_or(Op::Or);
+    Ok(Int::binary(op, a, b))
 }
 
 /// All of them, without those that are always true.
@@ -463,7 +392,7 @@ fn text(span: Span, subject: Subject, constant: Vec<u8>, how: How) -> Result<Con
     }
     match how {
         How::Starts | How::Ends | How::Contains if constant.is_empty() => Ok(Cond::Const(true)),
-        _ => Ok(Cond::Text(Text { subject, constant, how })),
+        _ => Ok(Cond::Test(Text { subject, constant, how })),
     }
 }
 

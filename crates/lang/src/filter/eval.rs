@@ -1,6 +1,6 @@
 //! Evaluates a filter over events.
 
-use super::ir::{Cond, Int, Subject, Text, Value};
+use super::ir::{Subject, Text, Value};
 use super::{Context, Filter, Missing, Verdict};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::{Cap, Event, Type};
@@ -12,12 +12,12 @@ struct Reader<'e> {
 }
 
 pub(super) fn matches(filter: &Filter, event: &Event<'_>, context: &Context<'_>) -> Verdict {
-    let reader = Reader { event, context };
+    let mut reader = Reader { event, context };
     if let Some(missing) = reader.missing(filter) {
         return Verdict::Unknown(missing);
     }
     for &part in &filter.order {
-        match reader.cond(&filter.parts[part].cond) {
+        match filter.parts[part].cond.eval(&mut reader) {
             Ok(true) => {}
             Ok(false) => return Verdict::Rejected(part),
             Err(missing) => return Verdict::Unknown(missing),
@@ -45,7 +45,7 @@ impl Reader<'_> {
         .map(|m| m.1)
     }
 
-    fn value(&self, v: Value) -> i64 {
+    fn value_of(&self, v: Value) -> i64 {
         let e = self.event;
         match v {
             Value::Pid => e.pid().into(),
@@ -58,44 +58,6 @@ impl Reader<'_> {
             Value::Dur => e.time().wrapping_sub(e.start()) as i64,
             Value::Arg(a) => a.cast.apply(e.arg(a.index.into()) as i64),
         }
-    }
-
-    fn int(&self, i: &Int) -> Result<i64, Missing> {
-        Ok(match i {
-            Int::Const(v) => *v,
-            Int::Value(v) => self.value(*v),
-            Int::Cast(cast, x) => cast.apply(self.int(x)?),
-            Int::Minus(x) => self.int(x)?.wrapping_neg(),
-            Int::Complement(x) => !self.int(x)?,
-            Int::Binary(op, a, b) => op.apply(self.int(a)?, self.int(b)?),
-            Int::Choice(c, a, b) => self.int(if self.cond(c)? { a } else { b })?,
-            Int::Truth(c) => self.cond(c)?.into(),
-        })
-    }
-
-    fn cond(&self, c: &Cond) -> Result<bool, Missing> {
-        Ok(match c {
-            Cond::Const(v) => *v,
-            Cond::Compare(cmp, a, b) => cmp.holds(self.int(a)?, self.int(b)?),
-            Cond::Text(t) => self.text(t)?,
-            Cond::Not(c) => !self.cond(c)?,
-            Cond::All(list) => {
-                for c in list {
-                    if !self.cond(c)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Cond::Any(list) => {
-                for c in list {
-                    if self.cond(c)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
-        })
     }
 
     fn text(&self, t: &Text) -> Result<bool, Missing> {
@@ -114,6 +76,18 @@ impl Reader<'_> {
             Cap::Fault if self.event.arg(i) != 0 => Err(Missing::Text(i as u8)),
             Cap::None | Cap::Fault => Ok(t.holds(b"")),
         }
+    }
+}
+
+impl crate::ir::Reader<Value, Text> for Reader<'_> {
+    type Stop = Missing;
+
+    fn value(&mut self, v: &Value) -> Result<i64, Missing> {
+        Ok(self.value_of(*v))
+    }
+
+    fn test(&mut self, t: &Text) -> Result<bool, Missing> {
+        self.text(t)
     }
 }
 

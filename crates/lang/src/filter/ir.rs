@@ -1,20 +1,19 @@
-//! The typed filter, and what its operators mean.
+//! The typed filter: expressions of [`crate::ir`] over the values of an event.
 //!
-//! Two kinds of nodes: [`Int`] gives 64 bits, [`Cond`] is true or false. All operations are total:
-//!
-//! | operation | meaning |
-//! |---|---|
-//! | `+ - *` | modulo 2^64 |
-//! | `/ %` | truncated towards zero, signed; by zero: `/` gives 0, `%` the dividend; -2^63 / -1 is -2^63, the rest 0 |
-//! | `<< >>` | by the lowest six bits of the count; `>>` fills with zeros |
-//! | `< <= > >=` | signed |
-//!
-//! Those are the rules of eBPF's arithmetic, but for the sign of division, which eBPF had not before 6.6.
+//! Numbers are signed; division by zero gives 0, its rest the dividend.
 //!
 //! Invariant: evaluation has no effects, so that operands may be evaluated in any order, once or never.
 
 use crate::ast::Cast;
+pub use crate::ir::{Cmp, Op};
 use crate::pattern::glob;
+
+/// What a filter needs of an event.
+pub type Leaf<'f> = crate::ir::Leaf<'f, Value, Text>;
+/// 64 bits.
+pub type Int = crate::ir::Int<Value, Text>;
+/// True or false.
+pub type Cond = crate::ir::Cond<Value, Text>;
 
 /// Bytes of a string that is searched: what every backend can capture.
 pub const SEARCHED: usize = 4000;
@@ -49,118 +48,6 @@ pub struct Arg {
     pub index: u8,
     /// Its width; that of a pointer for all that is no integer.
     pub cast: Cast,
-}
-
-/// Arithmetic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Op {
-    Or,
-    Xor,
-    And,
-    Shl,
-    Shr,
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Mod,
-}
-
-impl Op {
-    /// The result.
-    pub fn apply(self, a: i64, b: i64) -> i64 {
-        match self {
-            Op::Or => a | b,
-            Op::Xor => a ^ b,
-            Op::And => a & b,
-            Op::Shl => a.wrapping_shl(b as u32),
-            Op::Shr => (a as u64).wrapping_shr(b as u32) as i64,
-            Op::Add => a.wrapping_add(b),
-            Op::Sub => a.wrapping_sub(b),
-            Op::Mul => a.wrapping_mul(b),
-            Op::Div => a.checked_div(b).unwrap_or(if b == 0 { 0 } else { a }),
-            Op::Mod => a.checked_rem(b).unwrap_or(if b == 0 { a } else { 0 }),
-        }
-    }
-}
-
-/// Comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Cmp {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-impl Cmp {
-    /// Whether it holds.
-    pub fn holds(self, a: i64, b: i64) -> bool {
-        match self {
-            Cmp::Eq => a == b,
-            Cmp::Ne => a != b,
-            Cmp::Lt => a < b,
-            Cmp::Le => a <= b,
-            Cmp::Gt => a > b,
-            Cmp::Ge => a >= b,
-        }
-    }
-
-    /// The comparison that holds where this one does not.
-    pub fn negated(self) -> Cmp {
-        match self {
-            Cmp::Eq => Cmp::Ne,
-            Cmp::Ne => Cmp::Eq,
-            Cmp::Lt => Cmp::Ge,
-            Cmp::Le => Cmp::Gt,
-            Cmp::Gt => Cmp::Le,
-            Cmp::Ge => Cmp::Lt,
-        }
-    }
-
-    /// The comparison that holds with the operands exchanged.
-    pub fn mirrored(self) -> Cmp {
-        match self {
-            Cmp::Lt => Cmp::Gt,
-            Cmp::Le => Cmp::Ge,
-            Cmp::Gt => Cmp::Lt,
-            Cmp::Ge => Cmp::Le,
-            same => same,
-        }
-    }
-}
-
-impl Cast {
-    /// `v` cut and extended.
-    pub fn apply(self, v: i64) -> i64 {
-        let shift = 64 - 8 * u32::from(self.size);
-        if self.signed { v << shift >> shift } else { ((v as u64) << shift >> shift) as i64 }
-    }
-}
-
-/// 64 bits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Int {
-    /// A constant.
-    Const(i64),
-    /// A value.
-    Value(Value),
-    /// Cut and extended.
-    Cast(Cast, Box<Int>),
-    /// `-x`
-    Minus(Box<Int>),
-    /// `~x`
-    Complement(Box<Int>),
-    /// Arithmetic.
-    Binary(Op, Box<Int>, Box<Int>),
-    /// One or the other.
-    Choice(Box<Cond>, Box<Int>, Box<Int>),
-    /// 1 where it holds, else 0.
-    Truth(Box<Cond>),
 }
 
 /// What a string test is about. That of a null pointer is empty; one that could not be read is unknown.
@@ -256,23 +143,6 @@ impl Text {
     }
 }
 
-/// True or false.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cond {
-    /// A constant.
-    Const(bool),
-    /// A comparison.
-    Compare(Cmp, Int, Int),
-    /// A string test.
-    Text(Text),
-    /// The opposite.
-    Not(Box<Cond>),
-    /// All hold.
-    All(Vec<Cond>),
-    /// One holds.
-    Any(Vec<Cond>),
-}
-
 impl Int {
     /// How much it costs to evaluate in the kernel, roughly in instructions.
     pub fn cost(&self) -> u32 {
@@ -282,36 +152,13 @@ impl Int {
             Int::Value(Value::Nsecs | Value::Dur) => 12,
             Int::Value(_) => 2,
             Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => 1 + x.cost(),
-            Int::Binary(Op::Div | Op::Mod, a, b) => 16 + a.cost() + b.cost(),
+            Int::Binary(op, a, b) if op.zero().is_some() => 16 + a.cost() + b.cost(),
             Int::Binary(_, a, b) => 1 + a.cost() + b.cost(),
             Int::Choice(c, a, b) => 2 + c.cost() + a.cost().max(b.cost()),
+            Int::Or(a, b) => 1 + a.cost() + b.cost(),
             Int::Truth(c) => 2 + c.cost(),
         }
     }
-
-    /// Calls `each` with every value in it.
-    pub fn values(&self, each: &mut dyn FnMut(Leaf<'_>)) {
-        match self {
-            Int::Const(_) => {}
-            Int::Value(v) => each(Leaf::Value(*v)),
-            Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => x.values(each),
-            Int::Binary(_, a, b) => [a, b].into_iter().for_each(|x| x.values(each)),
-            Int::Choice(c, a, b) => {
-                c.values(each);
-                [a, b].into_iter().for_each(|x| x.values(each));
-            }
-            Int::Truth(c) => c.values(each),
-        }
-    }
-}
-
-/// What a filter needs of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaf<'f> {
-    /// A value.
-    Value(Value),
-    /// A string test.
-    Text(&'f Text),
 }
 
 impl Cond {
@@ -320,21 +167,10 @@ impl Cond {
         match self {
             Cond::Const(_) => 0,
             Cond::Compare(_, a, b) => 1 + a.cost() + b.cost(),
-            Cond::Text(t) if t.how.searches() => 400 + t.constant.len() as u32,
-            Cond::Text(t) => (if t.subject == Subject::Comm { 20 } else { 80 }) + t.constant.len() as u32 / 4,
+            Cond::Test(t) if t.how.searches() => 400 + t.constant.len() as u32,
+            Cond::Test(t) => (if t.subject == Subject::Comm { 20 } else { 80 }) + t.constant.len() as u32 / 4,
             Cond::Not(c) => c.cost(),
             Cond::All(list) | Cond::Any(list) => list.iter().map(Cond::cost).sum(),
-        }
-    }
-
-    /// Calls `each` with every value and string test in it.
-    pub fn values(&self, each: &mut dyn FnMut(Leaf<'_>)) {
-        match self {
-            Cond::Const(_) => {}
-            Cond::Compare(_, a, b) => [a, b].into_iter().for_each(|x| x.values(each)),
-            Cond::Text(t) => each(Leaf::Text(t)),
-            Cond::Not(c) => c.values(each),
-            Cond::All(list) | Cond::Any(list) => list.iter().for_each(|c| c.values(each)),
         }
     }
 }

@@ -224,7 +224,7 @@ impl Needs {
             Leaf::Value(Value::Dur) => (self.nsecs, self.start) = (true, true),
             Leaf::Value(Value::Retval) => self.retval = true,
             Leaf::Value(Value::Arg(a)) => self.args |= 1 << a.index,
-            Leaf::Text(t) => {
+            Leaf::Test(t) => {
                 self.search |= t.how.searches();
                 match t.subject {
                     Subject::Comm => self.comm = true,
@@ -283,7 +283,7 @@ impl Filter {
 
     fn new(schema: &Schema, parts: Vec<Part>) -> Filter {
         let mut needs = Needs::default();
-        parts.iter().for_each(|p| p.cond.values(&mut |leaf| needs.add(leaf, schema)));
+        parts.iter().for_each(|p| p.cond.leaves(&mut |leaf| needs.add(leaf, schema)));
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by_key(|&i| parts[i].cond.cost());
         Filter { schema: schema.id, name: schema.name, parts, order, needs }

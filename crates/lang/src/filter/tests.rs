@@ -1,7 +1,7 @@
 //! Diagnostics, meaning, needs.
 
 use super::*;
-use crate::filter::ir::{Arg, Cmp, How, Int, Op, Text};
+use crate::filter::ir::{Arg, Cmp, How, Int, Text};
 use events::encode::{self, Fixed};
 use events::generated::{C_CLOSE, C_EXIT_GROUP, C_KILL, C_OPENAT, C_READ, P_EXIT};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
@@ -565,22 +565,6 @@ fn strings_that_are_cut_or_lost() {
     }
     assert_eq!(of("args.filename == \"/etc/pa\"", Cap::None), no);
     assert_eq!(of("args.filename == \"\"", Cap::None), Verdict::Pass);
-}
-
-#[test]
-fn division_and_shifts_are_total() {
-    for (op, a, b, expected) in [
-        (Op::Div, 5, 0, 0),
-        (Op::Mod, -5, 0, -5),
-        (Op::Div, i64::MIN, -1, i64::MIN),
-        (Op::Mod, i64::MIN, -1, 0),
-        (Op::Shl, 1, 65, 2),
-        (Op::Shr, -1, 63, 1),
-        (Op::Shr, 4, -63, 2),
-        (Op::Mul, i64::MAX, 2, -2),
-    ] {
-        assert_eq!(op.apply(a, b), expected, "{op:?} {a} {b}");
-    }
 }
 
 #[test]

@@ -5,8 +5,9 @@
 //! Invariant: every member of a structure lies inside of it, and no structure contains itself.
 
 use super::types::{MAX_WEIGHT, Space, Type};
-use crate::ast::{Cast, Expr, Kind, Unary};
+use crate::ast::{Binary, Cast, Expr, Kind, Unary};
 use crate::diag::{Code, Diagnostic, Span};
+use crate::ir::{Cmp, Op, Zero};
 use crate::lex::Token;
 use crate::near::did_you_mean;
 use crate::parse::{Parser, type_words};
@@ -374,6 +375,13 @@ pub(super) fn constant(p: &mut Parser<'_>, d: &Declarations) -> Result<i64> {
     value(&p.expr()?, d)
 }
 
+/// As in C, of signed numbers; by zero 1 as in a script.
+fn constant_binary(op: Binary, a: i64, b: i64) -> i64 {
+    let holds = |c: Cmp| c.holds(a, b).into();
+    let zero = Zero::Counted(Span::default());
+    Op::of(op, true, zero).map_or_else(|| Cmp::of(op, true).map_or(0, holds), |op| op.apply(a, b))
+}
+
 fn value(e: &Expr, d: &Declarations) -> Result<i64> {
     let truth = |e: &Expr| Ok::<_, Diagnostic>(value(e, d)? != 0);
     Ok(match &e.kind {
@@ -386,7 +394,7 @@ fn value(e: &Expr, d: &Declarations) -> Result<i64> {
         Kind::Unary(Unary::Minus, x) => value(x, d)?.wrapping_neg(),
         Kind::Unary(Unary::Complement, x) => !value(x, d)?,
         Kind::Unary(Unary::Not, x) => (!truth(x)?).into(),
-        Kind::Binary(op, a, b) => super::ops::constant_binary(*op, value(a, d)?, value(b, d)?),
+        Kind::Binary(op, a, b) => constant_binary(*op, value(a, d)?, value(b, d)?),
         Kind::All(list) => list.iter().map(truth).collect::<Result<Vec<_>>>()?.iter().all(|t| *t).into(),
         Kind::Any(list) => list.iter().map(truth).collect::<Result<Vec<_>>>()?.iter().any(|t| *t).into(),
         Kind::Choice(c, Some(a), b) => value(if truth(c)? { a } else { b }, d)?,

@@ -1,7 +1,7 @@
 //! A checked script: typed, without names, ready to be run or to be made into code.
 //!
-//! Every expression has 64 bits (integers of a type, in the type's sign), or is a string, bytes, or a tuple. What operators mean is
-//! in `ops`.
+//! Every expression has 64 bits (integers of a type, in the type's sign), or is a string, bytes, or a tuple. Numbers and truth are
+//! expressions of [`crate::ir`], whose leaves are the [`Expr`]s that are something else; what operators mean is there.
 //!
 //! Invariant: an integer's value lies within its type; whoever stores one that may not casts it before.
 
@@ -9,10 +9,18 @@ use super::attach::Point;
 use super::cdecl::Declarations;
 use super::config::Config;
 use super::format::Format;
-pub use super::ops::{Compare, Op};
 use super::types::{Aggregate, Space, Type};
-use crate::ast::Cast;
 use crate::diag::{Diagnostic, Span};
+pub use crate::ir::{Cmp, Op};
+
+/// 64 bits.
+pub type Int = crate::ir::Int<Box<Expr>, Box<Equal>>;
+/// True or false.
+pub type Cond = crate::ir::Cond<Box<Expr>, Box<Equal>>;
+
+/// Whether two strings, or as many bytes, or the parts of two tuples, are equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Equal(pub Expr, pub Expr);
 
 /// A script that can run.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +45,7 @@ pub struct Clause {
     /// Its probes.
     pub points: Vec<Point>,
     /// Only where this is true.
-    pub predicate: Option<Expr>,
+    pub predicate: Option<Cond>,
     /// What happens.
     pub body: Vec<Stmt>,
     /// The types of its variables.
@@ -140,40 +148,20 @@ pub enum Kind {
     Delete(usize, Vec<Expr>),
     /// If the map has the key: its value is put into the variable.
     Find(usize, Vec<Expr>, usize),
-    /// Cut and extended.
-    Cast(Cast, Box<Expr>),
-    /// `-x`
-    Minus(Box<Expr>),
-    /// `~x`
-    Complement(Box<Expr>),
-    /// Arithmetic.
-    Binary(Op, Box<Expr>, Box<Expr>, Span),
-    /// A comparison of integers.
-    Compare(Compare, Box<Expr>, Box<Expr>),
-    /// Whether two strings, or as many bytes, are equal.
-    Equal(Box<Expr>, Box<Expr>),
-    /// The opposite.
-    Not(Box<Expr>),
-    /// All hold.
-    All(Vec<Expr>),
-    /// One holds.
-    Any(Vec<Expr>),
-    /// One or the other.
-    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The first, where it is not zero.
-    Or(Box<Expr>, Box<Expr>),
+    /// A number that is made of others; or a truth value.
+    Int(Int),
+    /// One or the other, which are no numbers.
+    Choice(Box<Cond>, Box<Expr>, Box<Expr>),
     /// Several values.
     Tuple(Vec<Expr>),
     /// A part of a tuple.
     Part(Box<Expr>, usize),
     /// What is at an address: as many bytes as the type has.
-    Load(Box<Expr>, Space),
+    Load(Box<Int>, Space),
     /// A piece of bytes, from an offset on: as many as the type has.
-    Piece(Box<Expr>, Box<Expr>),
-    /// The string at an address, of at most so many bytes. `true`: it is cut where it is longer than any may be.
-    TextAt(Box<Expr>, Space, Box<Expr>),
-    /// A bitfield: of an integer, from a bit on, so many, signed.
-    Bits(Box<Expr>, u8, u8, bool),
+    Piece(Box<Expr>, Box<Int>),
+    /// The string at an address, of at most so many bytes, its NUL among them.
+    TextAt(Box<Int>, Space, Box<Int>),
     /// Counts up or down.
     Step {
         /// What.
@@ -187,6 +175,22 @@ pub enum Kind {
     Call(&'static str, Vec<Expr>),
     /// What happens, and then a value.
     Block(Vec<Stmt>, Box<Expr>),
+}
+
+impl Expr {
+    /// As a number.
+    pub fn int(self) -> Int {
+        match self.kind {
+            Kind::Const(v, _) => Int::Const(v),
+            Kind::Int(i) => i,
+            _ => Int::Value(Box::new(self)),
+        }
+    }
+
+    /// Whether the number is not zero.
+    pub fn truth(self) -> Cond {
+        self.int().truth()
+    }
 }
 
 /// What is assigned to.
@@ -206,17 +210,17 @@ pub enum Stmt {
     /// `place = value`
     Set(Place, Expr),
     /// `place op= value`
-    Change(Place, Op, Expr, Span),
+    Change(Place, Op, Int),
     /// A value is added to a map's aggregation. `count()` has none.
-    Collect(usize, Vec<Expr>, Aggregate, Option<Expr>),
+    Collect(usize, Vec<Expr>, Aggregate, Option<Int>),
     /// The first arm that holds, or the rest.
-    If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
+    If(Vec<(Cond, Vec<Stmt>)>, Vec<Stmt>),
     /// As long as it holds.
-    While(Expr, Vec<Stmt>, Span),
+    While(Cond, Vec<Stmt>, Span),
     /// So many times.
     Repeat(u32, Vec<Stmt>),
     /// A variable from one number to before another.
-    Range(usize, Expr, Expr, Vec<Stmt>, Span),
+    Range(usize, Int, Int, Vec<Stmt>, Span),
     /// A variable is each pair of a map.
     Each(usize, usize, Vec<Stmt>),
     /// Out of the loop.
@@ -230,7 +234,7 @@ pub enum Stmt {
     /// Prints a value.
     Print(Expr),
     /// Prints what a map holds: so many, divided.
-    PrintMap(usize, Option<Expr>, Option<Expr>),
+    PrintMap(usize, Option<Int>, Option<Int>),
     /// Prints what a map holds at a key.
     PrintKey(usize, Vec<Expr>),
     /// Takes all keys out.
@@ -240,7 +244,7 @@ pub enum Stmt {
     /// Prints the time of day.
     Time(Vec<u8>),
     /// Ends the script.
-    Exit(Option<Expr>),
+    Exit(Option<Int>),
     /// Prints an array of strings.
     Join(Expr, Vec<u8>),
     /// Statements with variables of their own.

@@ -28,7 +28,6 @@ mod headers;
 pub mod ir;
 mod library;
 pub mod maps;
-mod ops;
 pub mod parse;
 pub mod run;
 pub mod table;

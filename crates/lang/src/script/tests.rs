@@ -538,6 +538,7 @@ fn names_and_calls() {
             "begin { system(\"x\"); signal(9); override(1); tseries(1); print(kstack(perf, 5)); }",
             "begin { \"a\" < \"b\"; \"a\" == 1; pid == \"x\"; }",
             "begin { print(&$1); }",
+            "begin { print(usym(1) ?: usym(2)); }",
             "begin { print(str(\"x\" == \"y\")); time(5); join(pid); ntop(\"1\"); pton(\"x\"); }",
         ],
         expect![[r#"
@@ -705,6 +706,11 @@ fn names_and_calls() {
             begin { print(&$1); }
                           ~~~
             HINT: use the value itself; a tuple holds several
+
+            stdin:1:15-33: ERROR: '?:' of values of type usym [S0008]
+            begin { print(usym(1) ?: usym(2)); }
+                          ~~~~~~~~~~~~~~~~~~
+            HINT: write the condition: … ? … : …
 
             stdin:1:19-29: ERROR: bool is no address of a string [S0007]
             begin { print(str("x" == "y")); time(5); join(pid); ntop("1"); pton("x"); }

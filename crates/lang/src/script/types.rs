@@ -121,6 +121,11 @@ impl Type {
         }
     }
 
+    /// Of a value that 64 bits are all of.
+    pub(super) fn is_word(&self) -> bool {
+        self.as_int().is_some() && *self != Type::Symbol(Space::User)
+    }
+
     /// A text, for comparisons and functions of strings.
     pub fn is_text(&self) -> bool {
         matches!(self, Type::Str(_)) || matches!(self, Type::Array(of, _) if **of == Type::int(1, true))

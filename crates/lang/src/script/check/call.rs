@@ -299,7 +299,7 @@ impl Checker<'_> {
             _ => self.lhist(list, span)?,
         };
         self.assign_map(map, &Type::Aggregate(aggregate), None, at)?;
-        Ok(Stmt::Collect(self.map_index(map), key, aggregate, value))
+        Ok(Stmt::Collect(self.map_index(map), key, aggregate, value.map(Expr::int)))
     }
 
     fn lhist(&mut self, list: &[ast::Expr], span: Span) -> Result<Aggregate> {
@@ -385,7 +385,7 @@ impl Checker<'_> {
             Type::Array(..) | Type::Buffer(_) | Type::Str(_) => Ok(x),
             Type::Pointer(_, space) => {
                 let space = *space;
-                Ok(make(Kind::Load(Box::new(x), space), bytes))
+                Ok(make(Kind::Load(Box::new(x.int()), space), bytes))
             }
             t => {
                 let e = Diagnostic::new(Code::Call, span, format!("{n} bytes are needed here, not {}", t.kind()));
@@ -489,7 +489,7 @@ impl Checker<'_> {
                 let separator = list.get(1).map_or(Ok(" ".into()), word)?;
                 Stmt::Join(x, separator.into_bytes())
             }
-            _ => Stmt::Exit(list.first().map(|e| self.int_of(e)).transpose()?),
+            _ => Stmt::Exit(list.first().map(|e| self.int_of(e)).transpose()?.map(Expr::int)),
         })
     }
 
@@ -502,8 +502,8 @@ impl Checker<'_> {
             let x = self.value(&list[0])?;
             return Ok(Stmt::Print(x));
         };
-        let top = list.get(1).map(|e| self.int_of(e)).transpose()?;
-        let div = list.get(2).map(|e| self.int_of(e)).transpose()?;
+        let top = list.get(1).map(|e| self.int_of(e)).transpose()?.map(Expr::int);
+        let div = list.get(2).map(|e| self.int_of(e)).transpose()?.map(Expr::int);
         if keys.is_empty() {
             self.map_info(name, list[0].span);
             return Ok(Stmt::PrintMap(self.map_index(name), top, div));

@@ -2,11 +2,12 @@
 
 use super::super::ast::{self, Base, Kind as Written, TypeName, Unary};
 use super::super::cdecl::Member;
-use super::super::ir::{Compare, Expr, Kind, Op, Place};
+use super::super::ir::{Cmp, Cond, Equal, Expr, Int, Kind, Op, Place};
 use super::super::types::{self, Space, Type, join_ints};
 use super::{Checker, UNKNOWN, bounded};
 use crate::ast::{Binary, Cast};
 use crate::diag::{Code, Diagnostic, Span};
+use crate::ir::Zero;
 use crate::tokens::Result;
 use std::collections::HashMap;
 
@@ -23,8 +24,14 @@ fn constant(v: i64) -> Expr {
     if v >= 0 { number(v as u64) } else { make(Kind::Const(v, false), types::literal(!v as u64)) }
 }
 
-fn truth_value(kind: Kind) -> Expr {
+fn truth_value(c: Cond) -> Expr {
+    let kind = if let Cond::Const(b) = c { Kind::Const(b.into(), false) } else { Kind::Int(c.into()) };
     make(kind, Type::Bool)
+}
+
+/// A number that is made of others.
+fn computed(i: Int, ty: Type) -> Expr {
+    make(Kind::Int(i), ty)
 }
 
 /// A value that a map, or a variable, is not known to have yet.
@@ -51,7 +58,7 @@ impl Checker<'_> {
         match &e.kind {
             Written::Int(v) => Ok(number(*v)),
             Written::Str(s) => Ok(make(Kind::Text(s.clone()), Type::Str(s.len() as u32))),
-            Written::Bool(b) => Ok(truth_value(Kind::Const((*b).into(), false))),
+            Written::Bool(b) => Ok(truth_value(Cond::Const(*b))),
             Written::Param(n) => Ok(self.parameter(*n, span)),
             Written::ParamCount => Ok(number(self.params.positional.len() as u64)),
             Written::Name(n) => self.name(n, span),
@@ -62,8 +69,8 @@ impl Checker<'_> {
             Written::Step { target, up, after } => self.step(target, *up, *after),
             Written::Cast(ty, x) => self.cast(ty, x, span),
             Written::Binary(op, a, b) => self.binary(*op, a, b, span),
-            Written::All(list) => Ok(truth_value(Kind::All(self.truths(list)?))),
-            Written::Any(list) => Ok(truth_value(Kind::Any(self.truths(list)?))),
+            Written::All(list) => Ok(truth_value(Cond::All(self.truths(list)?))),
+            Written::Any(list) => Ok(truth_value(Cond::Any(self.truths(list)?))),
             Written::Choice(c, a, b) => self.choice(c, a.as_deref(), b, span),
             Written::Arg(name) => self.arg(name, span),
             Written::Field(of, name, _) => self.field(of, name, span),
@@ -198,14 +205,10 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn truth(&mut self, x: Expr, span: Span) -> Result<Expr> {
+    pub(super) fn truth(&mut self, x: Expr, span: Span) -> Result<Cond> {
         match &x.ty {
-            Type::Bool => Ok(x),
             Type::None => Err(unknown(span)),
-            t if t.as_int().is_some() => {
-                let not_zero = Compare { op: crate::filter::ir::Cmp::Ne, signed: true };
-                Ok(truth_value(Kind::Compare(not_zero, Box::new(x), Box::new(number(0)))))
-            }
+            t if t.as_int().is_some() => Ok(x.truth()),
             t if t.is_text() => {
                 Err(Diagnostic::new(Code::Type, span, "a string is neither true nor false")
                     .hint("compare it: … != \"\""))
@@ -214,27 +217,27 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn truth_of(&mut self, e: &ast::Expr) -> Result<Expr> {
+    pub(super) fn truth_of(&mut self, e: &ast::Expr) -> Result<Cond> {
         let x = self.expr(e)?;
         self.truth(x, e.span)
     }
 
-    fn truths(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+    fn truths(&mut self, list: &[ast::Expr]) -> Result<Vec<Cond>> {
         list.iter().map(|e| self.truth_of(e)).collect()
     }
 
     fn unary(&mut self, op: Unary, e: &ast::Expr, span: Span) -> Result<Expr> {
         Ok(match op {
-            Unary::Not => truth_value(Kind::Not(Box::new(self.truth_of(e)?))),
+            Unary::Not => truth_value(self.truth_of(e)?.negated()),
             Unary::Minus => match self.int_of(e)? {
                 Expr { kind: Kind::Const(v, true), .. } => constant_minus(v as u64),
-                x => make(Kind::Minus(Box::new(x)), Type::INT),
+                x => computed(x.int().minus(), Type::INT),
             },
             Unary::Complement => match self.int_of(e)? {
                 Expr { kind: Kind::Const(v, true), .. } => constant(!v),
                 x => {
                     let signed = Self::cast_of(&x).signed;
-                    make(Kind::Complement(Box::new(x)), Type::int(8, signed))
+                    computed(x.int().complement(), Type::int(8, signed))
                 }
             },
             Unary::Deref => {
@@ -301,7 +304,7 @@ impl Checker<'_> {
     /// An operator of two integers, or of a pointer and an integer.
     pub(super) fn arithmetic(&mut self, op: Binary, x: Expr, y: Expr, span: Span) -> Result<Expr> {
         let signed = self.signed(&x, &y);
-        if let Some(c) = Compare::of(op, signed) {
+        if let Some(cmp) = Cmp::of(op, signed) {
             let both = [Self::cast_of(&x), Self::cast_of(&y)];
             let solid = self.flexible(&x).is_none() && self.flexible(&y).is_none();
             let pointers = matches!(x.ty, Type::Pointer(..)) || matches!(y.ty, Type::Pointer(..));
@@ -311,43 +314,43 @@ impl Checker<'_> {
                     Diagnostic::warning(Code::Doubtful, span, format!("{} and {} are compared as signed", x.ty, y.ty));
                 self.warn(w.hint("cast one of them: (uint64)…"));
             }
-            return Ok(truth_value(Kind::Compare(c, Box::new(x), Box::new(y))));
+            return Ok(truth_value(Cond::compare(cmp, x.int(), y.int())));
         }
-        let pointer = |t: &Type| if let Type::Pointer(of, space) = t { Some(((**of).clone(), *space)) } else { None };
+        let pointer = |t: &Type| if let Type::Pointer(of, _) = t { Some((**of).clone()) } else { None };
         match (pointer(&x.ty), pointer(&y.ty)) {
             (Some(_), Some(_)) => {
                 let e = Diagnostic::new(Code::Type, span, format!("'{}' of two addresses", op.symbol()));
                 return Err(e.hint("addresses are compared only; cast them: (uint64)…"));
             }
-            (Some((of, space)), None) => return self.pointer_math(op, x, y, of, space, span),
-            (None, Some((of, space))) if op == Binary::Add => return self.pointer_math(op, y, x, of, space, span),
+            (Some(of), None) => return self.pointer_math(op, x, y, of, span),
+            (None, Some(of)) if op == Binary::Add => return self.pointer_math(op, y, x, of, span),
             _ => {}
         }
         let signed = signed || op == Binary::Sub;
-        let Some(op) = Op::of(op, signed) else { return Err(unknown(span)) };
+        let Some(op) = Op::of(op, signed, Zero::Counted(span)) else { return Err(unknown(span)) };
         if let (Kind::Const(a, f), Kind::Const(b, g)) = (&x.kind, &y.kind)
-            && let Some(v) = op.apply(*a, *b)
+            && op.counted(*b).is_none()
         {
+            let v = op.apply(*a, *b);
             return Ok(if *f && *g { constant(v) } else { make(Kind::Const(v, false), Type::int(8, signed)) });
         }
-        Ok(make(Kind::Binary(op, Box::new(x), Box::new(y), span), Type::int(8, signed)))
+        Ok(computed(Int::binary(op, x.int(), y.int()), Type::int(8, signed)))
     }
 
     /// An address and a number of what it is of.
-    fn pointer_math(&mut self, op: Binary, p: Expr, n: Expr, of: Type, space: Space, span: Span) -> Result<Expr> {
+    fn pointer_math(&mut self, op: Binary, p: Expr, n: Expr, of: Type, span: Span) -> Result<Expr> {
         let ty = p.ty.clone();
         let size = if of == Type::None { 1 } else { self.size(&of, span)? };
-        let Some(op @ (Op::Add | Op::Sub)) = Op::of(op, true) else {
-            let e = Diagnostic::new(Code::Type, span, format!("'{}' of an address", op.symbol()));
-            return Err(e.hint("cast it: (uint64)…"));
+        let op = match op {
+            Binary::Add => Op::Add,
+            Binary::Sub => Op::Sub,
+            _ => {
+                let e = Diagnostic::new(Code::Type, span, format!("'{}' of an address", op.symbol()));
+                return Err(e.hint("cast it: (uint64)…"));
+            }
         };
-        let _ = space;
-        let n = if size == 1 {
-            n
-        } else {
-            make(Kind::Binary(Op::Mul, Box::new(n), Box::new(number(size)), span), Type::INT)
-        };
-        Ok(make(Kind::Binary(op, Box::new(p), Box::new(n), span), ty))
+        let n = if size == 1 { n.int() } else { Int::binary(Op::Mul, n.int(), Int::Const(size as i64)) };
+        Ok(computed(Int::Binary(op, Box::new(p.int()), Box::new(n)), ty))
     }
 
     /// A `char *` beside a string: what it points to is compared.
@@ -368,10 +371,10 @@ impl Checker<'_> {
             let message = format!("{} and {} cannot be compared", x.ty, y.ty);
             return Err(Diagnostic::new(Code::Type, span, message));
         }
-        let equal = truth_value(Kind::Equal(Box::new(x), Box::new(y)));
+        let equal = Cond::Test(Box::new(Equal(x, y)));
         match op {
-            Binary::Eq => Ok(equal),
-            Binary::Ne => Ok(truth_value(Kind::Not(Box::new(equal)))),
+            Binary::Eq => Ok(truth_value(equal)),
+            Binary::Ne => Ok(truth_value(equal.negated())),
             _ => {
                 let e = Diagnostic::new(Code::Type, span, format!("'{}' of strings", op.symbol()));
                 Err(e.hint("strings are compared with == and !="))
@@ -393,10 +396,15 @@ impl Checker<'_> {
             let e = Diagnostic::new(Code::Type, span, format!("one of {} or {}", first.ty, second.ty));
             return Err(e.hint("both have one type: use a cast"));
         }
-        let (first, second, ty) = (Box::new(first), Box::new(second), slot.ty());
+        let ty = slot.ty();
         Ok(match condition {
-            Some(c) => make(Kind::Choice(Box::new(c), first, second), ty),
-            None => make(Kind::Or(first, second), ty),
+            Some(c) if ty.is_word() => computed(Int::choice(c, first.int(), second.int()), ty),
+            Some(c) => make(Kind::Choice(Box::new(c), Box::new(first), Box::new(second)), ty),
+            None if ty.is_word() => computed(Int::Or(Box::new(first.int()), Box::new(second.int())), ty),
+            None => {
+                let e = Diagnostic::new(Code::Type, span, format!("'?:' of {}", ty.kind()));
+                return Err(e.hint("write the condition: … ? … : …"));
+            }
         })
     }
 
@@ -504,9 +512,9 @@ impl Checker<'_> {
                 if let Kind::Const(v, _) = x.kind {
                     return Ok(make(Kind::Const(c.apply(v), false), ty));
                 }
-                Ok(make(Kind::Cast(*c, Box::new(x)), ty))
+                Ok(computed(x.int().cast(*c), ty))
             }
-            Type::Bool => self.truth(x, span),
+            Type::Bool => Ok(truth_value(self.truth(x, span)?)),
             Type::Enum(_) if x.ty.as_int().is_some() => Ok(make(x.kind, ty)),
             Type::Pointer(of, _) => {
                 let space = match (&x.ty, &x.kind) {
@@ -557,7 +565,7 @@ impl Checker<'_> {
         if !matches!(of, Type::Struct(_)) {
             self.size(&of, span)?;
         }
-        Ok(make(Kind::Load(Box::new(x), space), of))
+        Ok(make(Kind::Load(Box::new(x.int()), space), of))
     }
 
     /// The string at an address, of a structure's characters, or the string itself.
@@ -584,7 +592,7 @@ impl Checker<'_> {
         }
         let space = if let Type::Pointer(_, space) = &x.ty { *space } else { Space::Kernel };
         let length = length.unwrap_or_else(|| number(u64::from(max) + 1));
-        Ok(make(Kind::TextAt(Box::new(x), space, Box::new(length)), Type::Str(most)))
+        Ok(make(Kind::TextAt(Box::new(x.int()), space, Box::new(length.int())), Type::Str(most)))
     }
 
     fn field(&mut self, of: &ast::Expr, name: &str, span: Span) -> Result<Expr> {
@@ -608,12 +616,15 @@ impl Checker<'_> {
                 Type::int((u32::from(shift) + u32::from(width)).div_ceil(8).next_power_of_two().min(8) as u8, false)
             }
         };
-        let value = at_offset(x, number(offset), read, span);
+        let value = at_offset(x, Int::Const(offset as i64), read);
         Ok(match m.bits {
             None => value,
             Some((shift, width)) => {
-                let signed = ty.as_int().is_some_and(|c| c.signed);
-                make(Kind::Bits(Box::new(value), shift, width, signed), ty)
+                // To the left end, and from there back to the right one.
+                let by = |n: u8| Int::Const(64 - i64::from(n.clamp(1, 64)));
+                let back = if ty.as_int().is_some_and(|c| c.signed) { Op::Sar } else { Op::Shr };
+                let left = Int::binary(Op::Shl, value.int(), by(shift + width));
+                computed(Int::binary(back, left, by(width)), ty)
             }
         })
     }
@@ -653,14 +664,14 @@ impl Checker<'_> {
             return Err(Diagnostic::new(Code::Type, index.span, format!("an array of {n} has no element {v}")));
         }
         let size = self.size(&item, span)?;
-        let offset = self.arithmetic(Binary::Mul, i, number(size), span)?;
+        let offset = Int::binary(Op::Mul, i.int(), Int::Const(size as i64));
         match &x.ty {
             Type::Pointer(_, space) => {
                 let space = *space;
-                let at = make(Kind::Binary(Op::Add, Box::new(x), Box::new(offset), span), Type::UINT);
+                let at = Int::Binary(Op::Add, Box::new(x.int()), Box::new(offset));
                 Ok(make(Kind::Load(Box::new(at), space), item))
             }
-            _ => Ok(at_offset(x, offset, item, span)),
+            _ => Ok(at_offset(x, offset, item)),
         }
     }
 }
@@ -674,14 +685,11 @@ fn constant_minus(v: u64) -> Expr {
 }
 
 /// A piece of what lies in memory, or of bytes that are there already.
-fn at_offset(x: Expr, offset: Expr, ty: Type, span: Span) -> Expr {
+fn at_offset(x: Expr, offset: Int, ty: Type) -> Expr {
     match x.kind {
         Kind::Load(address, space) => {
-            let at = match offset.kind {
-                Kind::Const(0, _) => *address,
-                _ => make(Kind::Binary(Op::Add, address, Box::new(offset), span), Type::UINT),
-            };
-            make(Kind::Load(Box::new(at), space), ty)
+            let at = if offset == Int::Const(0) { address } else { Box::new(Int::binary(Op::Add, *address, offset)) };
+            make(Kind::Load(at, space), ty)
         }
         _ => make(Kind::Piece(Box::new(x), Box::new(offset)), ty),
     }

@@ -204,7 +204,7 @@ impl<'c> Checker<'c> {
         self.leaves.clear();
         self.ended.clear();
         let predicate = clause.predicate.as_ref().and_then(|e| {
-            let truth = self.expr(e).and_then(|x| self.truth(x, e.span));
+            let truth = self.truth_of(e);
             self.keep(truth)
         });
         let predicate_leaves = self.leaves.len();

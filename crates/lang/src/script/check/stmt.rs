@@ -1,12 +1,13 @@
 //! Statements.
 
 use super::super::ast::{self, Kind as Written, Stmt as Line, StmtKind};
-use super::super::ir::{Expr, Kind, Op, Place, Stmt};
+use super::super::ir::{Cond, Expr, Int, Kind, Op, Place, Stmt};
 use super::super::table::{self, Class};
 use super::super::types::{Slot, Type};
 use super::{Checker, bounded};
 use crate::ast::Binary;
 use crate::diag::{Code, Diagnostic, Span};
+use crate::ir::Zero;
 use crate::tokens::Result;
 
 /// The most rounds of an `unroll`.
@@ -71,7 +72,7 @@ impl Checker<'_> {
                 Stmt::Repeat(rounds, self.loop_body(body))
             }
             StmtKind::ForRange(var, from, to, body) => {
-                let bounds = self.int_of(from).and_then(|a| Ok((a, self.int_of(to)?)));
+                let bounds = self.int_of(from).and_then(|a| Ok((a.int(), self.int_of(to)?.int())));
                 let bounds = self.keep(bounds);
                 self.block(|c| {
                     let mut slot = Slot::default();
@@ -119,10 +120,11 @@ impl Checker<'_> {
             })),
             _ => {
                 let x = self.expr(e)?;
-                let idle = matches!(
-                    x.kind,
-                    Kind::Const(..) | Kind::Text(_) | Kind::Leaf(_) | Kind::Var(_) | Kind::Compare(..)
-                );
+                let idle = match &x.kind {
+                    Kind::Const(..) | Kind::Text(_) | Kind::Leaf(_) | Kind::Var(_) => true,
+                    Kind::Int(Int::Truth(c)) => matches!(**c, Cond::Compare(..)),
+                    _ => false,
+                };
                 if idle {
                     let w = Diagnostic::warning(Code::Doubtful, e.span, "this does nothing");
                     self.warn(w.hint("print() shows a value"));
@@ -225,18 +227,18 @@ impl Checker<'_> {
         let signed = new.ty.as_int().is_none_or(|c| c.signed);
         let solid = Expr {
             kind: Kind::Nothing,
-            ty: if matches!(new.ty, Type::Pointer(..)) { new.ty } else { Type::int(8, signed) },
+            ty: if matches!(new.ty, Type::Pointer(..)) { new.ty.clone() } else { Type::int(8, signed) },
         };
         assign(self, &solid)?;
-        let (Some(op), amount) = (Op::of(op, signed), v) else {
+        let Some(op) = Op::of(op, signed, Zero::Counted(span)) else {
             return Err(Diagnostic::new(Code::Syntax, span, "not an operator of an assignment"));
         };
-        let amount = match &new.kind {
+        let amount = match new.kind {
             // An address moves by what it is of.
-            Kind::Binary(_, _, scaled, _) if matches!(solid.ty, Type::Pointer(..)) => (**scaled).clone(),
-            _ => amount,
+            Kind::Int(Int::Binary(_, _, scaled)) if matches!(solid.ty, Type::Pointer(..)) => *scaled,
+            _ => v.int(),
         };
-        Ok(Stmt::Change(place, op, amount, span))
+        Ok(Stmt::Change(place, op, amount))
     }
 
     fn each(&mut self, var: &str, map: &str, at: Span, body: &[Line]) -> Result<Stmt> {

@@ -2,10 +2,10 @@
 
 use super::{Datum, Event, Fault, Host, Memory, Output};
 use crate::diag::Span;
-use crate::script::ir::{Clause, Expr, Kind, Place, Program, Stmt};
+use crate::ir::Reader;
+use crate::script::ir::{Clause, Equal, Expr, Int, Kind, Place, Program, Stmt};
 use crate::script::library;
 use crate::script::maps::{self, Held, Row, Store};
-use crate::script::ops::{BY_ZERO, Op};
 use crate::script::time;
 use crate::script::types::{Space, Type};
 use crate::script::value::{Text, Value, with_length};
@@ -55,7 +55,7 @@ impl<'r> Run<'r> {
         let c = self.clause;
         self.fetch(c.predicate_leaves)?;
         if let Some(p) = &c.predicate
-            && self.int(p)? == 0
+            && !p.eval(self)?
         {
             return Ok(false);
         }
@@ -78,7 +78,7 @@ impl<'r> Run<'r> {
 
     // Statements.
 
-    fn stmts(&mut self, list: &'r [Stmt]) -> Result<Next> {
+    fn stmts(&mut self, list: &[Stmt]) -> Result<Next> {
         for s in list {
             match self.stmt(s) {
                 Ok(Next::Go) => {}
@@ -90,7 +90,7 @@ impl<'r> Run<'r> {
     }
 
     /// One more round of a loop. None: the loop ends; with whether the run does.
-    fn round(&mut self, body: &'r [Stmt], span: Span) -> Result<Option<Next>> {
+    fn round(&mut self, body: &[Stmt], span: Span) -> Result<Option<Next>> {
         if self.rounds == 0 {
             self.fault(Fault::TooManyRounds, span);
             return Ok(Some(Next::Return));
@@ -103,27 +103,27 @@ impl<'r> Run<'r> {
         })
     }
 
-    fn stmt(&mut self, s: &'r Stmt) -> Result<Next> {
+    fn stmt(&mut self, s: &Stmt) -> Result<Next> {
         match s {
-            Stmt::Eval(e) => drop(self.value(e)?),
-            Stmt::Set(Place::Var(i), e) => self.vars[*i] = Some(self.value(e)?),
+            Stmt::Eval(e) => drop(self.any(e)?),
+            Stmt::Set(Place::Var(i), e) => self.vars[*i] = Some(self.any(e)?),
             Stmt::Set(Place::Map(m, key), e) => {
-                let v = self.value(e)?;
+                let v = self.any(e)?;
                 self.with_key(key, |run, key| {
                     if let Some(held) = run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
                         *held = Held::Value(v);
                     }
                 })?;
             }
-            Stmt::Change(place, op, e, span) => {
-                let amount = self.int(e)?;
-                if op.apply(0, amount).is_none() {
-                    self.fault(Fault::DivisionByZero, *span);
+            Stmt::Change(place, op, e) => {
+                let amount = e.eval(self)?;
+                if let Some(at) = op.counted(amount) {
+                    self.by_zero(at);
                 }
-                self.change(place, |old| op.apply(old, amount).unwrap_or(BY_ZERO))?;
+                self.change(place, |old| op.apply(old, amount))?;
             }
             Stmt::Collect(m, key, aggregate, e) => {
-                let v = e.as_ref().map_or(Ok(0), |e| self.int(e))?;
+                let v = e.as_ref().map_or(Ok(0), |e| e.eval(self))?;
                 let map = &self.program.maps[*m];
                 // What the map has become over all clauses, such as signed, is what counts.
                 let aggregate = if let Type::Aggregate(a) = map.value { a } else { *aggregate };
@@ -135,14 +135,14 @@ impl<'r> Run<'r> {
             }
             Stmt::If(arms, otherwise) => {
                 for (c, body) in arms {
-                    if self.int(c)? != 0 {
+                    if c.eval(self)? {
                         return self.stmts(body);
                     }
                 }
                 return self.stmts(otherwise);
             }
             Stmt::While(c, body, span) => {
-                while self.int(c)? != 0 {
+                while c.eval(self)? {
                     if let Some(next) = self.round(body, *span)? {
                         return Ok(next);
                     }
@@ -156,7 +156,7 @@ impl<'r> Run<'r> {
                 }
             }
             Stmt::Range(var, from, to, body, span) => {
-                let (from, to) = (self.int(from)?, self.int(to)?);
+                let (from, to) = (from.eval(self)?, to.eval(self)?);
                 for i in from..to {
                     self.vars[*var] = Some(Value::Int(i));
                     if let Some(next) = self.round(body, *span)? {
@@ -170,7 +170,7 @@ impl<'r> Run<'r> {
             Stmt::Continue => return Ok(Next::Continue),
             Stmt::Return => return Ok(Next::Return),
             Stmt::Exit(code) => {
-                let code = code.as_ref().map_or(Ok(0), |e| self.int(e))?;
+                let code = code.as_ref().map_or(Ok(0), |e| e.eval(self))?;
                 self.exit.get_or_insert(code as i32);
                 return Ok(Next::Return);
             }
@@ -180,7 +180,7 @@ impl<'r> Run<'r> {
     }
 
     /// A round for each pair that the map has at the start.
-    fn each(&mut self, var: usize, m: usize, body: &'r [Stmt]) -> Result<Next> {
+    fn each(&mut self, var: usize, m: usize, body: &[Stmt]) -> Result<Next> {
         let map = &self.program.maps[m];
         let value = if let Type::Aggregate(a) = &map.value { a.value() } else { map.value.clone() };
         let pair = |(key, held): (&[u8], &Held)| {
@@ -198,21 +198,21 @@ impl<'r> Run<'r> {
         Ok(Next::Go)
     }
 
-    fn print(&mut self, s: &'r Stmt) -> Result<()> {
+    fn print(&mut self, s: &Stmt) -> Result<()> {
         match s {
             Stmt::Write(writing, site, args) => {
-                let args = args.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+                let args = args.iter().map(|e| self.any(e)).collect::<Result<Vec<_>>>()?;
                 let site = &self.program.sites[*site];
                 self.host.output(Output::Write { writing: *writing, site, args: &args });
             }
             Stmt::Print(e) => {
-                let value = self.value(e)?;
+                let value = self.any(e)?;
                 let own = matches!(e.kind, Kind::Text(_));
                 self.host.output(Output::Value { ty: &e.ty, value: &value, own });
             }
             Stmt::PrintMap(m, top, div) => {
-                let top = top.as_ref().map_or(Ok(0), |e| self.int(e))?;
-                let div = div.as_ref().map_or(Ok(1), |e| self.int(e))?;
+                let top = top.as_ref().map_or(Ok(0), |e| e.eval(self))?;
+                let div = div.as_ref().map_or(Ok(1), |e| e.eval(self))?;
                 let map = &self.program.maps[*m];
                 let mut rows = self.stores[*m].rows(map, usize::try_from(top).unwrap_or(0));
                 if rows.is_empty() && map.key.is_empty() {
@@ -235,7 +235,7 @@ impl<'r> Run<'r> {
                 self.host.output(Output::Time(&time::format(format, wall)));
             }
             Stmt::Join(e, separator) => {
-                let list = match (self.value(e)?, &e.ty) {
+                let list = match (self.any(e)?, &e.ty) {
                     (Value::Tuple(list), _) => list,
                     (Value::Int(v), Type::Pointer(_, space)) => self.strings(v as u64, *space)?,
                     (one, _) => vec![one],
@@ -272,7 +272,7 @@ impl<'r> Run<'r> {
     // Maps.
 
     /// The bytes of a key. The buffer is used again, but not by a key within this one.
-    fn with_key<T>(&mut self, parts: &'r [Expr], f: impl FnOnce(&mut Self, &[u8]) -> T) -> Result<T> {
+    fn with_key<T>(&mut self, parts: &[Expr], f: impl FnOnce(&mut Self, &[u8]) -> T) -> Result<T> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         for part in parts {
@@ -284,7 +284,7 @@ impl<'r> Run<'r> {
     }
 
     /// A part of a key, without a copy where it lies in the event.
-    fn encode(&mut self, e: &'r Expr, key: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, e: &Expr, key: &mut Vec<u8>) -> Result<()> {
         match &e.kind {
             Kind::Leaf(i) => match self.leaves[*i] {
                 Datum::Text(b, _) | Datum::Bytes(b) => with_length(b, key),
@@ -297,13 +297,13 @@ impl<'r> Run<'r> {
                     self.encode(e, key)?;
                 }
             }
-            _ => self.value(e)?.encode(key),
+            _ => self.any(e)?.encode(key),
         }
         Ok(())
     }
 
     /// Gives a variable or a map's value another number; the number before.
-    fn change(&mut self, place: &'r Place, new: impl FnOnce(i64) -> i64) -> Result<i64> {
+    fn change(&mut self, place: &Place, new: impl FnOnce(i64) -> i64) -> Result<i64> {
         match place {
             Place::Var(i) => {
                 let old = self.vars[*i].as_ref().map_or(0, Value::int);
@@ -327,14 +327,7 @@ impl<'r> Run<'r> {
 
     // Values.
 
-    fn apply(&mut self, op: Op, a: i64, b: i64, span: Span) -> i64 {
-        op.apply(a, b).unwrap_or_else(|| {
-            self.fault(Fault::DivisionByZero, span);
-            BY_ZERO
-        })
-    }
-
-    fn int(&mut self, e: &'r Expr) -> Result<i64> {
+    fn int(&mut self, e: &Expr) -> Result<i64> {
         Ok(match &e.kind {
             Kind::Const(v, _) => *v,
             Kind::Leaf(i) => match self.leaves[*i] {
@@ -343,37 +336,7 @@ impl<'r> Run<'r> {
                 _ => 0,
             },
             Kind::Var(i) => self.vars[*i].as_ref().map_or(0, Value::int),
-            Kind::Cast(cast, x) => cast.apply(self.int(x)?),
-            Kind::Minus(x) => self.int(x)?.wrapping_neg(),
-            Kind::Complement(x) => !self.int(x)?,
-            Kind::Binary(op, a, b, span) => {
-                let (a, b) = (self.int(a)?, self.int(b)?);
-                self.apply(*op, a, b, *span)
-            }
-            Kind::Compare(c, a, b) => c.holds(self.int(a)?, self.int(b)?).into(),
-            Kind::Equal(a, b) => self.equal(a, b)?.into(),
-            Kind::Not(x) => (self.int(x)? == 0).into(),
-            Kind::All(list) => {
-                for e in list {
-                    if self.int(e)? == 0 {
-                        return Ok(0);
-                    }
-                }
-                1
-            }
-            Kind::Any(list) => {
-                for e in list {
-                    if self.int(e)? != 0 {
-                        return Ok(1);
-                    }
-                }
-                0
-            }
-            Kind::Bits(x, shift, width, signed) => {
-                let v = self.int(x)? as u64 >> shift;
-                let unused = 64 - u32::from(*width).clamp(1, 64);
-                if *signed { (v << unused) as i64 >> unused } else { (v << unused >> unused) as i64 }
-            }
+            Kind::Int(i) => i.eval(self)?,
             Kind::HasKey(m, key) => self.with_key(key, |run, key| run.stores[*m].get(key).is_some())?.into(),
             Kind::Delete(m, key) => self.with_key(key, |run, key| run.stores[*m].remove(key))?.into(),
             Kind::Length(m) => self.stores[*m].len() as i64,
@@ -392,12 +355,12 @@ impl<'r> Run<'r> {
                     None => 0,
                 }
             }
-            _ => self.value(e)?.int(),
+            _ => self.any(e)?.int(),
         })
     }
 
     /// Strings by their characters, all else by their values.
-    fn equal(&mut self, a: &'r Expr, b: &'r Expr) -> Result<bool> {
+    fn equal(&mut self, a: &Expr, b: &Expr) -> Result<bool> {
         if a.ty.is_text() && b.ty.is_text() {
             // Most comparisons are of a value of the event and a literal.
             if let (Kind::Leaf(i), Kind::Text(t)) = (&a.kind, &b.kind)
@@ -405,12 +368,12 @@ impl<'r> Run<'r> {
             {
                 return Ok(s == &t[..]);
             }
-            return Ok(self.value(a)?.chars() == self.value(b)?.chars());
+            return Ok(self.any(a)?.chars() == self.any(b)?.chars());
         }
-        Ok(self.value(a)? == self.value(b)?)
+        Ok(self.any(a)? == self.any(b)?)
     }
 
-    fn value(&mut self, e: &'r Expr) -> Result<Value> {
+    fn any(&mut self, e: &Expr) -> Result<Value> {
         Ok(match &e.kind {
             Kind::Nothing => Value::Int(0),
             Kind::Text(b) if matches!(e.ty, Type::Str(_)) => Value::text(&b[..]),
@@ -428,21 +391,17 @@ impl<'r> Run<'r> {
                     .unwrap_or_else(|| Value::zero(ty))
             }
             Kind::Choice(c, a, b) => {
-                let yes = self.int(c)? != 0;
-                self.value(if yes { a } else { b })?
+                let yes = c.eval(self)?;
+                self.any(if yes { a } else { b })?
             }
-            Kind::Or(a, b) => match self.value(a)? {
-                v if v.int() != 0 => v,
-                _ => self.value(b)?,
-            },
-            Kind::Tuple(list) => Value::Tuple(list.iter().map(|e| self.value(e)).collect::<Result<_>>()?),
-            Kind::Part(of, n) => match self.value(of)? {
+            Kind::Tuple(list) => Value::Tuple(list.iter().map(|e| self.any(e)).collect::<Result<_>>()?),
+            Kind::Part(of, n) => match self.any(of)? {
                 Value::Tuple(mut list) if *n < list.len() => list.swap_remove(*n),
                 _ => Value::zero(&e.ty),
             },
             Kind::Load(address, space) => self.load(address, *space, &e.ty)?,
             Kind::Piece(of, offset) => {
-                let (of, offset) = (self.value(of)?, self.int(offset)?);
+                let (of, offset) = (self.any(of)?, offset.eval(self)?);
                 let size = self.size(&e.ty);
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
                 let bytes = of.bytes().get(start..start.saturating_add(size)).unwrap_or_default();
@@ -450,7 +409,7 @@ impl<'r> Run<'r> {
             }
             Kind::TextAt(address, space, length) => self.text_at(address, *space, length)?,
             Kind::Block(stmts, value) => match self.stmts(stmts)? {
-                Next::Go => self.value(value)?,
+                Next::Go => self.any(value)?,
                 next => return Err(Stop::Leave(next)),
             },
             Kind::Call(name, args) => self.call(name, args, &e.ty)?,
@@ -463,8 +422,8 @@ impl<'r> Run<'r> {
     }
 
     /// What is at an address; 0 where there is nothing.
-    fn load(&mut self, address: &'r Expr, space: Space, ty: &Type) -> Result<Value> {
-        let address = self.int(address)? as u64;
+    fn load(&mut self, address: &Int, space: Space, ty: &Type) -> Result<Value> {
+        let address = address.eval(self)? as u64;
         match self.event.memory(space, address, self.size(ty)) {
             Memory::Bytes(b) => Ok(Value::read(&b, ty)),
             Memory::Fault => {
@@ -475,8 +434,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn text_at(&mut self, address: &'r Expr, space: Space, length: &'r Expr) -> Result<Value> {
-        let (address, length) = (self.int(address)? as u64, self.int(length)?);
+    fn text_at(&mut self, address: &Int, space: Space, length: &Int) -> Result<Value> {
+        let (address, length) = (address.eval(self)? as u64, length.eval(self)?);
         let max = self.program.config.max_strlen as usize;
         // The length has room for a NUL.
         let most = usize::try_from(length).unwrap_or(0).saturating_sub(1).min(max);
@@ -494,7 +453,7 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn call(&mut self, name: &str, args: &'r [Expr], ty: &Type) -> Result<Value> {
+    fn call(&mut self, name: &str, args: &[Expr], ty: &Type) -> Result<Value> {
         match name {
             // xorshift64
             "rand" => {
@@ -531,8 +490,24 @@ impl<'r> Run<'r> {
             }
             _ => {}
         }
-        let args = args.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+        let args = args.iter().map(|e| self.any(e)).collect::<Result<Vec<_>>>()?;
         library::call(name, &args, ty, self.program.config.max_strlen as usize).ok_or(Stop::Unknown)
+    }
+}
+
+impl Reader<Box<Expr>, Box<Equal>> for Run<'_> {
+    type Stop = Stop;
+
+    fn value(&mut self, e: &Box<Expr>) -> Result<i64> {
+        self.int(e)
+    }
+
+    fn test(&mut self, t: &Box<Equal>) -> Result<bool> {
+        self.equal(&t.0, &t.1)
+    }
+
+    fn by_zero(&mut self, at: Span) {
+        self.fault(Fault::DivisionByZero, at);
     }
 }
 
