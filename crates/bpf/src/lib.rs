@@ -32,6 +32,7 @@ pub mod probes;
 pub mod program;
 pub mod rows_at_exit;
 pub mod scratch;
+pub mod script;
 pub mod slab;
 pub mod stacks;
 pub mod syscalls;
