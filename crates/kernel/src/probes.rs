@@ -194,8 +194,26 @@ impl AttachedProbe {
                     .links,
             );
         }
+        if let Some(collecting) = &enabling.collects {
+            collecting.collected.make()?;
+        }
         let make = |way: &dyn Way| {
-            probes::probe(&maps, offsets, session, &plan(fields(way)?)).map_err(|e| match e {
+            let plan = plan(fields(way)?);
+            let made = match &enabling.collects {
+                None => probes::probe(&maps, offsets, session, &plan),
+                Some(collecting) => {
+                    let (of_maps, zeros, counters) = collecting.collected.descriptors().unwrap_or_default();
+                    let clauses = probes::collect::Clauses {
+                        script: &collecting.collected.script,
+                        clauses: &collecting.clauses,
+                        maps: &of_maps,
+                        zeros,
+                        counters,
+                    };
+                    probes::collect::collect(&maps, offsets, session, &plan, &clauses)
+                }
+            };
+            made.map_err(|e| match e {
                 bpf::AsmError::Generator(unfit) => {
                     let (what, todo) = (format!("-e {}", enabling.name), "use a simpler filter");
                     Refused::Program(Error::usage(what, unfit.to_string(), todo))

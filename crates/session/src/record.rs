@@ -29,14 +29,23 @@ use std::sync::Arc;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
-    run_with(ask, Vec::new())
+    run_with(ask, Own::default())
 }
 
-/// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
+/// What somebody adds to a recording.
+#[derive(Default)]
+pub struct Own {
+    /// Who gets the events too, as they come.
+    pub sinks: Vec<Box<dyn Sink>>,
+    /// What is enabled may be adjusted before it begins.
+    pub adjust: Option<Box<dyn FnOnce(&mut [Enabling])>>,
+}
+
+/// Records, and gives the events to other sinks too. With them, no view is shown that is not asked for.
 ///
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
-pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
+pub fn run_with(ask: &Ask, own: Own) -> Result<Status> {
     let mut requests = requests(ask)?;
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
@@ -57,10 +66,13 @@ pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
     };
     let Planned { mut plan, why, selection } = planned;
     only_of_recordings(ask, &plan)?;
+    if let Some(adjust) = own.adjust {
+        adjust(&mut plan.enablings);
+    }
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(ask, &mut plan)?;
     let dir = ask.keep.dir();
-    let wanted = if own.is_empty() { view::wanted(ask, "text") } else { ask.show.clone() };
+    let wanted = if own.sinks.is_empty() { view::wanted(ask, "text") } else { ask.show.clone() };
     combinations::say_without_effect(ask, !wanted.is_empty());
     let clocks = Clocks::session(&ask.format).of_machine(ask.target.all, &selection);
     let mut views = show::Views::new();
@@ -82,7 +94,7 @@ pub fn run_with(ask: &Ask, own: Vec<Box<dyn Sink>>) -> Result<Status> {
         Some(dir) => Some(recorder(ask, dir, &mut plan, &selection, named.is_some(), clocks)?),
     };
     let mut sinks = show::Sinks::from(views);
-    sinks.all.extend(own);
+    sinks.all.extend(own.sinks);
     Run::through(ask, plan, &why, selection, sinks, keep, named)?.finish(ask)
 }
 

@@ -318,6 +318,13 @@ pub fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
 }
 
+/// Whether the running kernel is at least of this version. One whose version cannot be read is taken for an old one.
+pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
+    let release = kernel_release();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
 /// What tells this start of the machine from every other one; empty where that is not known.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()

@@ -56,6 +56,23 @@ impl Emitter<'_> {
         self.store_event(Size::W, field::PID, R0);
     }
 
+    /// r1 = the id of the current task's process, or of its thread.
+    pub(crate) fn current_id(&mut self, of_process: bool) {
+        if self.has_state {
+            return self.load(Size::W, R1, reg::STATE, if of_process { state::PID } else { state::TID });
+        }
+        if self.knows_task || self.offsets.namespace.is_some() {
+            self.task(R1);
+            return if of_process { self.process_id(R1, R1) } else { self.thread_id(R1, R1) };
+        }
+        self.call(Helper::GetCurrentPidTgid);
+        self.mov(R1, R0);
+        if !of_process {
+            self.alu(Alu::Lsh, R1, 32);
+        }
+        self.alu(Alu::Rsh, R1, 32);
+    }
+
     /// Sets where a filter finds ids: users and groups, where the offsets are known, threads and processes where the task is.
     pub(crate) fn find_ids(&self, places: &mut Places) {
         use Place::{Credential, Memory, OfTask};

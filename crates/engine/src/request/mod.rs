@@ -5,9 +5,12 @@
 //!              ├► provider: probes ─► probe_enabling ──────┼─► enabling: one list ─► plan
 //!              ├► functions ───────────────────────────────┤
 //!              └► heap_enabling ───────────────────────────┘
+//!
+//! Clauses of scripts that collect in the kernel are part of the enabling of their probe (collecting).
 //! ```
 
 pub mod call_enabling;
+pub mod collecting;
 pub mod enabling;
 pub mod expression;
 pub mod functions;

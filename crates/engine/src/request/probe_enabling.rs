@@ -99,6 +99,8 @@ pub struct ProbeEnabling {
     pub anonymous: bool,
     /// How it may harm the program, which the user accepted with `--force` ([`crate::request::returns`]).
     pub danger: Option<String>,
+    /// Clauses of a script that collect instead of reporting events.
+    pub collects: Option<crate::request::collecting::Collecting>,
 }
 
 impl ProbeEnabling {
@@ -286,6 +288,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         missing,
         anonymous: false,
         danger: None,
+        collects: None,
     })
 }
 
@@ -359,6 +362,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         missing,
         anonymous: sight == Sight::Anonymous,
         danger: None,
+        collects: None,
     })
 }
 

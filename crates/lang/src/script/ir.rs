@@ -54,6 +54,8 @@ pub struct Clause {
     pub leaves: Vec<Leaf>,
     /// So many of them the predicate reads.
     pub predicate_leaves: usize,
+    /// The maps that it uses, by their numbers.
+    pub maps: Vec<usize>,
     /// From its first probe to its end.
     pub span: Span,
 }

@@ -8,6 +8,7 @@
 //!
 //! A script asks for what any `-e` can ask for, and so every backend serves it: what each probe's clauses read is what is captured.
 
+mod collecting;
 mod places;
 mod seen;
 mod sink;
@@ -73,7 +74,12 @@ pub fn run(ask: &Ask) -> Result<Status> {
         // What it has to say of itself is about a recording.
         ask.quiet = ask.quiet.max(1);
         let sink = ScriptSink(Rc::clone(&script));
-        status = record::run_with(&ask, vec![Box::new(sink)]);
+        let assigns = Rc::clone(&script);
+        let own = record::Own {
+            sinks: vec![Box::new(sink)],
+            adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings))),
+        };
+        status = record::run_with(&ask, own);
     }
     let script = script.borrow();
     if quiet < 2 {

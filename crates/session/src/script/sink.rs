@@ -1,5 +1,6 @@
 //! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
 
+use super::collecting;
 use super::places::{As, Places, Run};
 use super::seen::{self, Get, Seen, Stacks};
 use crate::output::{Output, complain};
@@ -7,6 +8,8 @@ use crate::view::screen::Clocks;
 use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
+use engine::request::collecting::Collected;
+use engine::request::enabling::Enabling;
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
@@ -21,6 +24,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Read;
 use std::rc::Rc;
+use std::sync::Arc;
 use views::script::{self as view, Frame, Goes, Printer};
 
 /// What runs for events of a class, and where the values come from.
@@ -54,6 +58,10 @@ pub struct Script {
     last: u64,
     /// The events are those of a trace.
     past: bool,
+    /// What runs in the kernel.
+    collected: Option<Arc<Collected>>,
+    /// Why what it has collected could not be read.
+    unread: Vec<String>,
     /// It was not said yet that the probes are attached, and is to be said.
     announces: bool,
     lost: u64,
@@ -234,6 +242,8 @@ impl Script {
             idle: 0,
             last: started,
             past: false,
+            collected: None,
+            unread: Vec::new(),
             announces: false,
             lost: 0,
             has_ended: false,
@@ -258,6 +268,21 @@ impl Script {
     /// When the next interval is due, ns.
     pub fn next_due(&self) -> Option<u64> {
         self.due.iter().min().copied()
+    }
+
+    /// Has clauses run in the kernel, where they can.
+    pub fn assign(&mut self, enablings: &mut [Enabling]) {
+        self.collected = collecting::assign(&Arc::new(self.program.as_ref().clone()), &self.places, enablings);
+    }
+
+    /// Adds what the kernel has collected to maps that are about to be read.
+    fn sync(&mut self, maps: impl Iterator<Item = usize>) {
+        let Some(collected) = self.collected.clone() else { return };
+        let (taken, failed) = collecting::taken(&collected, maps);
+        for (map, rows) in taken {
+            rows.iter().for_each(|(key, words)| self.machine.merge(map, key, words));
+        }
+        self.unread.extend(failed);
     }
 
     /// It is to say on stderr when its probes are attached.
@@ -299,6 +324,9 @@ impl Script {
     fn tick(&mut self, clause: usize, time: u64, world: Option<&World>) {
         let program = Rc::clone(&self.program);
         let Some(c) = program.clauses.get(clause) else { return };
+        if self.collected.is_some() && !self.places.begin.contains(&clause) {
+            self.sync(c.maps.iter().copied());
+        }
         let own = c.points.iter().find(|p| p.is_special() || p.is_interval());
         let probe = own.map(|p| p.name()).unwrap_or_default();
         let tick = Tick { leaves: &c.leaves, time, started: self.started, probe };
@@ -438,6 +466,12 @@ impl Script {
         for clause in self.places.end.clone() {
             self.tick(clause, time, world);
         }
+        self.sync(0..self.program.maps.len());
+        if let Some(told) = self.collected.as_ref().map(|c| c.told()) {
+            self.machine.bad_read(told.bad_reads);
+            told.refused.iter().for_each(|(map, n)| self.machine.refuse(*map, *n));
+            told.divisions.iter().for_each(|(at, n)| self.machine.fault(Fault::DivisionByZero, *at, *n));
+        }
         if !self.json {
             self.output.write_lines(b"\n\n");
         }
@@ -472,6 +506,7 @@ impl Script {
                 "@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"
             ));
         }
+        all.extend(self.unread.iter().cloned());
         if self.lost > 0 {
             all.push(format!("{} events were lost: what the script shows is too little (--buffer SIZE)", self.lost));
         }

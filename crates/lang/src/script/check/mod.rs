@@ -20,6 +20,7 @@ use super::types::{MAX_WEIGHT, Slot, Type};
 use crate::diag::{Code, Diagnostic, Severity, Span};
 use crate::near::did_you_mean;
 use crate::tokens::Result;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is said of a value that something else may be the reason of.
@@ -129,6 +130,8 @@ struct Checker<'c> {
     /// Names in blocks that have ended, without those of `let`.
     ended: BTreeSet<String>,
     leaves: Vec<ir::Leaf>,
+    /// The maps that it uses.
+    used: RefCell<BTreeSet<usize>>,
     loops: usize,
 }
 
@@ -156,6 +159,7 @@ pub(super) fn check(
         scopes: Vec::new(),
         ended: BTreeSet::new(),
         leaves: Vec::new(),
+        used: RefCell::default(),
         loops: 0,
     };
     for round in 0.. {
@@ -202,6 +206,7 @@ impl<'c> Checker<'c> {
         self.now.vars.push(Vec::new());
         self.scopes = vec![HashMap::new()];
         self.leaves.clear();
+        self.used.borrow_mut().clear();
         self.ended.clear();
         let predicate = clause.predicate.as_ref().and_then(|e| {
             let truth = self.truth_of(e);
@@ -211,7 +216,9 @@ impl<'c> Checker<'c> {
         let body = self.stmts(&clause.body);
         let vars = self.now.vars[index].iter().map(|v| v.slot.ty()).collect();
         let leaves = std::mem::take(&mut self.leaves);
-        ir::Clause { points: clause.points.clone(), predicate, body, vars, leaves, predicate_leaves, span: clause.span }
+        let maps = std::mem::take(self.used.get_mut()).into_iter().collect();
+        let (points, span) = (clause.points.clone(), clause.span);
+        ir::Clause { points, predicate, body, vars, leaves, predicate_leaves, maps, span }
     }
 
     /// Mistakes that may follow from others are shown where there are no others.
@@ -351,7 +358,9 @@ impl<'c> Checker<'c> {
 
     /// Its number in the program.
     fn map_index(&self, name: &str) -> usize {
-        self.indexes.get(name).copied().unwrap_or(0)
+        let index = self.indexes.get(name).copied().unwrap_or(0);
+        self.used.borrow_mut().insert(index);
+        index
     }
 
     fn map_slot(&self, name: &str) -> Slot {

@@ -1,0 +1,684 @@
+//! Clauses of scripts that collect in maps: the program reports no event.
+//!
+//! ```text
+//! values ─► predicate ─► more values ─► statements: value, key ─► map of maps ─► map ─► this processor's words += value
+//!                                                                  ▲ user space puts an empty map here, and reads the one that was there
+//! ```
+//!
+//! All values lie on the stack, below the slots of the frame; nothing is claimed, so that a run which interrupts another one collects too.
+//! Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
+
+use super::fields::{Plan, Value, going, value};
+use super::whose;
+use crate::asm::{Assembler, Label};
+use crate::btf_offsets::BtfOffsets;
+use crate::expr::{Generator, Place};
+use crate::filter;
+use crate::frame::{Emitter, Generated, Maps, Session, program, reg, slot};
+use crate::helper::Helper;
+use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use crate::script::{Fault, Places, Unfit};
+use crate::slab;
+use lang::Span;
+use lang::ast::Cast;
+use lang::ir::{Leaf, Op};
+use lang::script::ir::{self, Expr, Int, Kind, Stmt};
+use lang::script::maps::{ordered, words_of};
+use lang::script::types::{Aggregate, Type};
+
+/// Bytes of a key that fit on the stack.
+pub const MAX_KEY: usize = 96;
+/// The most words that a map may have at a key.
+pub const MAX_WORDS: usize = 512;
+/// The fewest words for intermediate numbers.
+const FEW_TEMPS: i16 = 8;
+/// The lowest byte of the stack.
+const STACK_END: i16 = -512;
+/// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h, 6.18).
+const COMM: usize = 16;
+/// How often a larger value is tried to be put in place of another one that changes meanwhile.
+const TRIES: usize = 4;
+/// `BPF_NOEXIST`.
+const NO_EXIST: i32 = 1;
+
+/// Where a value of a clause comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The process.
+    Pid,
+    /// The thread.
+    Tid,
+    /// The thread's user.
+    Uid,
+    /// The thread's group.
+    Gid,
+    /// The processor.
+    Cpu,
+    /// The monotonic clock.
+    Nsecs,
+    /// The name of the thread, in keys only.
+    Comm,
+    /// A field of the plan.
+    Field(usize),
+    /// The kernel does not have it.
+    Nothing,
+}
+
+/// A part of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPart {
+    /// 8 bytes.
+    Int,
+    /// The thread's name, 16 bytes.
+    Comm,
+}
+
+impl KeyPart {
+    /// That of a type; None: keys of the kernel do not have it.
+    pub fn of(ty: &Type) -> Option<KeyPart> {
+        match ty {
+            Type::Str(n) if usize::try_from(*n).is_ok_and(|n| n < COMM) => Some(KeyPart::Comm),
+            Type::Str(_) | Type::Stack(..) | Type::Symbol(_) => None,
+            ty => ty.as_int().map(|_| KeyPart::Int),
+        }
+    }
+
+    /// Its bytes.
+    pub fn size(self) -> usize {
+        match self {
+            KeyPart::Int => 8,
+            KeyPart::Comm => COMM,
+        }
+    }
+}
+
+/// The parts of a map's key, and the words that it has at a key; None: it cannot be one of the kernel's.
+pub fn layout(map: &ir::Map) -> Option<(Vec<KeyPart>, usize)> {
+    let parts = map.key.iter().map(KeyPart::of).collect::<Option<Vec<_>>>()?;
+    let words = words_of(&map.value).filter(|n| *n <= MAX_WORDS)?;
+    (parts.iter().map(|p| p.size()).sum::<usize>() <= MAX_KEY).then_some((parts, words))
+}
+
+/// A clause, and where its values come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause {
+    /// Its number in the script.
+    pub number: usize,
+    /// By the numbers of its leaves.
+    pub leaves: Vec<From>,
+}
+
+/// Clauses of one program.
+pub struct Clauses<'c> {
+    /// The script.
+    pub script: &'c lang::script::Program,
+    /// The clauses, in their order.
+    pub clauses: &'c [Clause],
+    /// The descriptors of the maps of maps, by the numbers of the script's maps.
+    pub maps: &'c [Option<i32>],
+    /// An array whose one value has as many zero bytes as the largest value.
+    pub zeros: i32,
+    /// An array with one value: [`counters`] words.
+    pub counters: i32,
+}
+
+/// What is counted while clauses run: the number of its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Reads of memory that is not there.
+    BadReads,
+    /// New keys that a map has refused.
+    Refused(usize),
+    /// Divisions by zero at a place.
+    Division(usize),
+}
+
+impl Counter {
+    /// The number of its word, in a script of so many maps.
+    pub fn word(self, maps: usize) -> usize {
+        match self {
+            Counter::BadReads => 0,
+            Counter::Refused(map) => 1 + map,
+            Counter::Division(nth) => 1 + maps + nth,
+        }
+    }
+}
+
+/// The places of a script at which clauses divide by what may be zero, in an order that is always the same.
+pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span> {
+    let mut found = Vec::new();
+    for c in clauses.iter().filter_map(|n| script.clauses.get(*n)) {
+        let mut each = |i: &Int| ints(i, &mut |i| {
+            if let Int::Binary(op, ..) = i
+                && let Some(at) = op.counted(0)
+                && !found.contains(&at)
+            {
+                found.push(at);
+            }
+        });
+        if let Some(predicate) = &c.predicate {
+            conditions(predicate, &mut each);
+        }
+        statements(&c.body, &mut each);
+    }
+    found
+}
+
+/// Calls `each` with the number and all numbers in it.
+fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
+    each(i);
+    match i {
+        Int::Const(_) => {}
+        Int::Value(v) => {
+            if let Kind::Load(address, _) = &v.kind {
+                ints(address, each);
+            }
+        }
+        Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => ints(x, each),
+        Int::Binary(_, a, b) | Int::Or(a, b) => [a, b].into_iter().for_each(|x| ints(x, each)),
+        Int::Choice(c, a, b) => {
+            conditions(c, &mut |i| ints(i, each));
+            [a, b].into_iter().for_each(|x| ints(x, each));
+        }
+        Int::Truth(c) => conditions(c, &mut |i| ints(i, each)),
+    }
+}
+
+/// Calls `each` with the outermost numbers of a condition.
+fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
+    match c {
+        ir::Cond::Const(_) | ir::Cond::Test(_) => {}
+        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(|x| each(x)),
+        ir::Cond::Not(c) => conditions(c, each),
+        ir::Cond::All(list) | ir::Cond::Any(list) => list.iter().for_each(|c| conditions(c, each)),
+    }
+}
+
+/// Calls `each` with the outermost numbers of statements that clauses of the kernel may have.
+fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
+    let mut of = |e: &Expr| each(&e.clone().int());
+    for s in list {
+        match s {
+            Stmt::Collect(_, key, _, value) => {
+                key.iter().for_each(&mut of);
+                value.iter().for_each(|v| of(&Expr { kind: Kind::Int(v.clone()), ty: Type::INT }));
+            }
+            Stmt::Change(place, _, value) => {
+                if let ir::Place::Map(_, key) = place {
+                    key.iter().for_each(&mut of);
+                }
+                of(&Expr { kind: Kind::Int(value.clone()), ty: Type::INT });
+            }
+            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(_, key), .. }, .. }) => key.iter().for_each(&mut of),
+            Stmt::Eval(e) | Stmt::Set(_, e) => of(e),
+            Stmt::Block(list) => statements(list, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT })),
+            Stmt::If(arms, rest) => {
+                for (cond, list) in arms {
+                    conditions(cond, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
+                    statements(list, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
+                }
+                statements(rest, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a clause can run in the kernel: it collects in maps that may be the kernel's, and reads only what is there.
+pub fn is_possible(script: &lang::script::Program, clause: &Clause) -> bool {
+    let Some(c) = script.clauses.get(clause.number) else { return false };
+    let check = Check { script, clause, vars: &c.vars };
+    !c.body.is_empty()
+        && Room::of(script, c, clause).is_some()
+        && c.vars.iter().all(|ty| ty.as_int().is_some())
+        && c.predicate.as_ref().is_none_or(|p| check.condition(p))
+        && check.statements(&c.body)
+}
+
+struct Check<'c> {
+    script: &'c lang::script::Program,
+    clause: &'c Clause,
+    vars: &'c [Type],
+}
+
+impl Check<'_> {
+    fn statements(&self, list: &[Stmt]) -> bool {
+        list.iter().all(|s| match s {
+            Stmt::Collect(map, key, _, value) => self.map(*map, key) && value.as_ref().is_none_or(|v| self.int(v)),
+            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), .. }, .. }) => {
+                self.is_sum(*map) && self.map(*map, key)
+            }
+            Stmt::Change(ir::Place::Map(map, key), Op::Add | Op::Sub, value) => {
+                self.is_sum(*map) && self.map(*map, key) && self.int(value)
+            }
+            Stmt::Set(ir::Place::Var(var), e) => self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e),
+            Stmt::Eval(e @ Expr { kind: Kind::Step { place: ir::Place::Var(_), .. }, .. }) => self.number(e),
+            Stmt::If(arms, rest) => {
+                arms.iter().all(|(c, list)| self.condition(c) && self.statements(list)) && self.statements(rest)
+            }
+            Stmt::Block(list) => self.statements(list),
+            _ => false,
+        })
+    }
+
+    fn is_sum(&self, map: usize) -> bool {
+        self.script.maps.get(map).is_some_and(|m| matches!(m.value, Type::Int(Cast { size: 8, .. })))
+    }
+
+    fn map(&self, map: usize, key: &[Expr]) -> bool {
+        let Some((parts, _)) = self.script.maps.get(map).and_then(layout) else { return false };
+        parts.len() == key.len()
+            && parts.iter().zip(key).all(|(part, e)| match (part, &e.kind) {
+                (KeyPart::Comm, Kind::Leaf(i)) => self.clause.leaves.get(*i) == Some(&From::Comm),
+                (KeyPart::Comm, _) => false,
+                (KeyPart::Int, _) => self.number(e),
+            })
+    }
+
+    fn number(&self, e: &Expr) -> bool {
+        e.ty.as_int().is_some() && self.int(&e.clone().int())
+    }
+
+    fn int(&self, i: &Int) -> bool {
+        let mut fits = true;
+        i.leaves(&mut |leaf| fits &= self.leaf(leaf));
+        fits
+    }
+
+    fn condition(&self, c: &ir::Cond) -> bool {
+        let mut fits = true;
+        c.leaves(&mut |leaf| fits &= self.leaf(leaf));
+        fits
+    }
+
+    fn leaf(&self, leaf: Leaf<'_, Box<Expr>, Box<ir::Equal>>) -> bool {
+        let Leaf::Value(value) = leaf else { return false };
+        let is_number = value.ty.as_int().is_some();
+        match &value.kind {
+            Kind::Leaf(i) => is_number && !matches!(self.clause.leaves.get(*i), None | Some(From::Comm | From::Nothing)),
+            Kind::Var(_) => is_number,
+            Kind::Step { place: ir::Place::Var(_), .. } => is_number,
+            Kind::Load(address, _) => is_number && self.int(address),
+            _ => false,
+        }
+    }
+}
+
+/// Where things lie on the stack, as offsets from r10.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// The word of the first leaf; the others are above it.
+    leaves: i16,
+    vars: i16,
+    value: i16,
+    scratch: i16,
+    key: i16,
+    temps: (i16, usize),
+}
+
+impl Room {
+    fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause) -> Option<Room> {
+        let words = |n: usize| i16::try_from(8 * n).ok();
+        let leaves = slot::LAST.checked_sub(words(clause.leaves.len())?)?;
+        let vars = leaves.checked_sub(words(c.vars.len())?)?;
+        let (value, scratch) = (vars - 8, vars - 16);
+        let sizes = script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
+        let key = scratch.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
+        let left = (key - STACK_END) / 8;
+        (left >= FEW_TEMPS).then_some(Room { leaves, vars, value, scratch, key, temps: (STACK_END, left as usize) })
+    }
+}
+
+/// The program of a probe whose clauses collect.
+///
+/// # Errors
+/// [`crate::AsmError::Generator`] where an expression is too complex.
+pub fn collect(
+    maps: &Maps,
+    offsets: &BtfOffsets,
+    session: &Session,
+    plan: &Plan<'_>,
+    clauses: &Clauses<'_>,
+) -> Generated {
+    program(maps, offsets, session, |e, out| {
+        e.store_slot(slot::CTX, R1);
+        if let Some(place) = &plan.slab {
+            e.mov(R5, R1);
+            slab::is_of(e, R5, place, out);
+        }
+        whose(e, plan, out);
+        let found = e.stopped_before(out);
+        going(e, found, out);
+        for clause in clauses.clauses {
+            if let Err(unfit) = one(e, plan, clauses, clause) {
+                e.fail(match unfit {
+                    Unfit::Temps => filter::Unfit::Temps,
+                    Unfit::Leaf(_) | Unfit::Value => filter::Unfit::Result,
+                });
+            }
+        }
+    })
+}
+
+/// What the code of a clause is made with.
+struct Clausework<'c> {
+    all: &'c Clauses<'c>,
+    divisions: Vec<Span>,
+    places: Vec<Option<(Place, Option<Cast>)>>,
+    clause: &'c Clause,
+    room: Room,
+}
+
+/// A clause; falls through.
+fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause) -> Result<(), Unfit> {
+    let Some(c) = all.script.clauses.get(clause.number) else { return Ok(()) };
+    let room = Room::of(all.script, c, clause).ok_or(Unfit::Temps)?;
+    let at = |i: usize| room.leaves + 8 * i as i16;
+    let places = (0..clause.leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
+    let numbers: Vec<usize> = all.clauses.iter().map(|c| c.number).collect();
+    let work = Clausework { all, divisions: divisions(all.script, &numbers), places, clause, room };
+    let done = e.new_label();
+    e.note(format!("clause {}", clause.number));
+    let first = c.predicate_leaves.min(clause.leaves.len());
+    clause.leaves[..first].iter().enumerate().for_each(|(i, from)| read(e, plan, *from, at(i)));
+    if let Some(predicate) = &c.predicate {
+        work.generate(e, |g| g.branch(predicate, false, done))?;
+    }
+    clause.leaves.iter().enumerate().skip(first).for_each(|(i, from)| read(e, plan, *from, at(i)));
+    (0..c.vars.len()).for_each(|i| e.store(Size::D, R10, room.vars + 8 * i as i16, 0));
+    work.statements(e, &c.body)?;
+    e.bind(done);
+    Ok(())
+}
+
+/// A word of the stack = a value.
+fn read(e: &mut Emitter<'_>, plan: &Plan<'_>, from: From, at: i16) {
+    match from {
+        From::Pid | From::Tid => e.current_id(from == From::Pid),
+        From::Uid => value(e, &Value::Uid),
+        From::Gid => value(e, &Value::Gid),
+        From::Cpu => value(e, &Value::Cpu),
+        From::Nsecs => {
+            e.call(Helper::KtimeGetNs);
+            e.mov(R1, R0);
+        }
+        From::Field(i) => match plan.fields.get(i) {
+            Some(field) => value(e, &field.value),
+            None => e.mov(R1, 0),
+        },
+        From::Comm | From::Nothing => return,
+    }
+    e.store(Size::D, R10, at, R1);
+}
+
+impl Clausework<'_> {
+    fn generate<T>(
+        &self,
+        e: &mut Emitter<'_>,
+        make: impl FnOnce(&mut Generator<'_, filter::Unfit, Places<'_, filter::Unfit>>) -> Result<T, Unfit>,
+    ) -> Result<T, Unfit> {
+        let (counters, maps) = (self.all.counters, self.all.maps.len());
+        let count = |a: &mut Assembler<filter::Unfit>, fault: Fault| {
+            let counter = match fault {
+                Fault::BadRead => Counter::BadReads,
+                Fault::DivisionByZero(at) => {
+                    Counter::Division(self.divisions.iter().position(|known| *known == at).unwrap_or(0))
+                }
+            };
+            a.map_value(R1, counters, 8 * counter.word(maps) as u32);
+            a.mov(R2, 1);
+            a.atomic(Atomic::Add, Size::D, R1, 0, R2);
+        };
+        let room = self.room;
+        let source =
+            Places { leaves: &self.places, vars: (R10, room.vars), scratch: (R10, room.scratch), count: &count };
+        let mut g = Generator { a: e, source: &source, temps: (R10, room.temps.0, room.temps.1), depth: 0 };
+        make(&mut g)
+    }
+
+    fn statements(&self, e: &mut Emitter<'_>, list: &[Stmt]) -> Result<(), Unfit> {
+        list.iter().try_for_each(|s| self.statement(e, s))
+    }
+
+    fn statement(&self, e: &mut Emitter<'_>, s: &Stmt) -> Result<(), Unfit> {
+        match s {
+            Stmt::Collect(map, key, aggregate, number) => {
+                if let Some(number) = number {
+                    self.number(e, number)?;
+                }
+                let done = e.new_label();
+                self.find(e, *map, key, done)?;
+                e.load(Size::D, R1, R10, self.room.value);
+                add(e, *aggregate, done);
+                e.bind(done);
+                Ok(())
+            }
+            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), up, .. }, .. }) => {
+                self.sum(e, *map, key, &Int::Const(if *up { 1 } else { -1 }), false)
+            }
+            Stmt::Change(ir::Place::Map(map, key), op, number) => self.sum(e, *map, key, number, *op == Op::Sub),
+            Stmt::Set(ir::Place::Var(var), number) => {
+                let number = number.clone().int();
+                self.generate(e, |g| g.int(&number))?;
+                e.store(Size::D, R10, self.room.vars + 8 * *var as i16, R0);
+                Ok(())
+            }
+            Stmt::Eval(number) => {
+                let number = number.clone().int();
+                self.generate(e, |g| g.int(&number))
+            }
+            Stmt::Block(list) => self.statements(e, list),
+            Stmt::If(arms, rest) => {
+                let done = e.new_label();
+                for (cond, list) in arms {
+                    let next = e.new_label();
+                    self.generate(e, |g| g.branch(cond, false, next))?;
+                    self.statements(e, list)?;
+                    e.jump(done);
+                    e.bind(next);
+                }
+                self.statements(e, rest)?;
+                e.bind(done);
+                Ok(())
+            }
+            _ => Err(Unfit::Value),
+        }
+    }
+
+    /// The word of the value = a number.
+    fn number(&self, e: &mut Emitter<'_>, number: &Int) -> Result<(), Unfit> {
+        self.generate(e, |g| g.int(number))?;
+        e.store(Size::D, R10, self.room.value, R0);
+        Ok(())
+    }
+
+    /// Adds a number to what a map has at a key, or takes it away.
+    fn sum(&self, e: &mut Emitter<'_>, map: usize, key: &[Expr], number: &Int, less: bool) -> Result<(), Unfit> {
+        self.number(e, number)?;
+        let done = e.new_label();
+        self.find(e, map, key, done)?;
+        e.load(Size::D, R1, R10, self.room.value);
+        if less {
+            e.neg(R1);
+        }
+        e.atomic(Atomic::Add, Size::D, R0, 0, R1);
+        e.bind(done);
+        Ok(())
+    }
+
+    /// r0 = the words of this processor that a map has at a key; `none` where the map is full, which is counted.
+    fn find(&self, e: &mut Emitter<'_>, map: usize, key: &[Expr], none: Label) -> Result<(), Unfit> {
+        let Some(m) = self.all.script.maps.get(map) else { return Err(Unfit::Value) };
+        let (Some((parts, _)), Some(Some(outer))) = (layout(m), self.all.maps.get(map)) else {
+            return Err(Unfit::Value);
+        };
+        let mut at = self.room.key;
+        for (part, expr) in parts.iter().zip(key) {
+            match (part, &expr.kind) {
+                (KeyPart::Comm, Kind::Leaf(i)) if self.clause.leaves.get(*i) == Some(&From::Comm) => {
+                    e.slot_address(R1, at);
+                    e.mov(R2, COMM as i32);
+                    e.call(Helper::GetCurrentComm);
+                }
+                (KeyPart::Comm, _) => return Err(Unfit::Value),
+                (KeyPart::Int, _) => {
+                    let number = expr.clone().int();
+                    self.generate(e, |g| g.int(&number))?;
+                    e.store(Size::D, R10, at, R0);
+                }
+            }
+            at += part.size() as i16;
+        }
+        e.note(format!("@{}", m.name));
+        e.store(Size::W, R10, slot::KEY, 0);
+        e.map_fd(R1, *outer);
+        e.slot_address(R2, slot::KEY);
+        e.call(Helper::MapLookup);
+        e.jump_if(Cond::Eq, R0, 0, none);
+        let key = if parts.is_empty() { slot::KEY } else { self.room.key };
+        if parts.is_empty() {
+            e.mov(R1, R0);
+            e.slot_address(R2, key);
+            e.call(Helper::MapLookup);
+            e.jump_if(Cond::Eq, R0, 0, none);
+            return Ok(());
+        }
+        e.mov(reg::BUFFER, R0);
+        let found = e.new_label();
+        self.look(e, key);
+        e.jump_if(Cond::Ne, R0, 0, found);
+        e.mov(R1, reg::BUFFER);
+        e.slot_address(R2, key);
+        e.map_value(R3, self.all.zeros, 0);
+        e.mov(R4, NO_EXIST);
+        e.call(Helper::MapUpdate);
+        self.look(e, key);
+        e.jump_if(Cond::Ne, R0, 0, found);
+        e.map_value(R1, self.all.counters, 8 * Counter::Refused(map).word(self.all.maps.len()) as u32);
+        e.mov(R2, 1);
+        e.atomic(Atomic::Add, Size::D, R1, 0, R2);
+        e.jump(none);
+        e.bind(found);
+        Ok(())
+    }
+
+    fn look(&self, e: &mut Emitter<'_>, key: i16) {
+        e.mov(R1, reg::BUFFER);
+        e.slot_address(R2, key);
+        e.call(Helper::MapLookup);
+    }
+}
+
+/// Adds the value in r1 to the words at r0.
+fn add(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
+    match aggregate {
+        Aggregate::Count => {
+            e.mov(R1, 1);
+            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
+        }
+        Aggregate::Sum { .. } => e.atomic(Atomic::Add, Size::D, R0, 0, R1),
+        Aggregate::Avg { .. } | Aggregate::Stats { .. } => {
+            e.atomic(Atomic::Add, Size::D, R0, 8, R1);
+            e.mov(R1, 1);
+            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
+        }
+        Aggregate::Min { .. } | Aggregate::Max { .. } => extreme(e, aggregate, done),
+        Aggregate::Hist { bits } => {
+            e.mov(R3, R0);
+            log2(e, bits);
+            in_bucket(e, Type::Aggregate(aggregate), done);
+        }
+        Aggregate::Lhist { min, max, step } => {
+            e.mov(R3, R0);
+            linear(e, min, max, step);
+            in_bucket(e, Type::Aggregate(aggregate), done);
+        }
+    }
+}
+
+/// The value in r1 takes the place of a smaller one at r0, whatever else changes that meanwhile.
+fn extreme(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
+    e.mov(R3, R0);
+    e.store(Size::D, R3, 8, 1);
+    e.constant(R2, ordered(aggregate));
+    e.alu(Alu::Xor, R1, R2);
+    e.load(Size::D, R0, R3, 0);
+    for _ in 0..TRIES {
+        e.jump_if(Cond::Ge, R0, R1, done);
+        e.mov(R4, R0);
+        e.mov(R2, R1);
+        e.atomic(Atomic::CmpXchg, Size::D, R3, 0, R2);
+        e.jump_if(Cond::Eq, R0, R4, done);
+    }
+    e.jump_if(Cond::Ge, R0, R1, done);
+    e.store(Size::D, R3, 0, R1);
+}
+
+/// Adds 1 to the bucket whose number is in r1, of the words at r3.
+fn in_bucket(e: &mut Emitter<'_>, ty: Type, done: Label) {
+    let Some(words) = words_of(&ty) else { return };
+    e.jump_if(Cond::Ge, R1, words as i32, done);
+    e.alu(Alu::Lsh, R1, 3);
+    e.alu(Alu::Add, R3, R1);
+    e.mov(R1, 1);
+    e.atomic(Atomic::Add, Size::D, R3, 0, R1);
+}
+
+/// r1 = the bucket of the value in r1: as `lang::script::maps` has it.
+fn log2(e: &mut Emitter<'_>, bits: u8) {
+    let [done, small, negative] = [e.new_label(), e.new_label(), e.new_label()];
+    e.jump_if(Cond::Slt, R1, 0, negative);
+    e.jump_if(Cond::Lt, R1, 1 << bits, small);
+    // r2 = the number of the highest bit.
+    e.mov(R2, 0);
+    e.mov(R4, R1);
+    for step in [32, 16, 8, 4, 2, 1] {
+        let below = e.new_label();
+        e.mov(R5, R4);
+        e.alu(Alu::Rsh, R5, step);
+        e.jump_if(Cond::Eq, R5, 0, below);
+        e.alu(Alu::Add, R2, step);
+        e.mov(R4, R5);
+        e.bind(below);
+    }
+    if bits > 0 {
+        e.alu(Alu::Sub, R2, i32::from(bits));
+        e.alu(Alu::Rsh, R1, R2);
+        e.alu(Alu::And, R1, (1 << bits) - 1);
+    } else {
+        e.mov(R1, 0);
+    }
+    e.alu(Alu::Add, R2, 1);
+    e.alu(Alu::Lsh, R2, i32::from(bits));
+    e.alu(Alu::Or, R1, R2);
+    e.alu(Alu::Add, R1, 1);
+    e.jump(done);
+    e.bind(small);
+    e.alu(Alu::Add, R1, 1);
+    e.jump(done);
+    e.bind(negative);
+    e.mov(R1, 0);
+    e.bind(done);
+}
+
+/// r1 = the bucket of the value in r1: as `lang::script::maps` has it.
+fn linear(e: &mut Emitter<'_>, min: i64, max: i64, step: i64) {
+    let [done, below, above] = [e.new_label(), e.new_label(), e.new_label()];
+    let last = (max - min) / step + 1;
+    e.constant(R2, min as u64);
+    e.jump_if(Cond::Slt, R1, R2, below);
+    e.constant(R4, max as u64);
+    e.jump_if(Cond::Sge, R1, R4, above);
+    e.alu(Alu::Sub, R1, R2);
+    e.constant(R2, step as u64);
+    e.alu(Alu::Div, R1, R2);
+    e.alu(Alu::Add, R1, 1);
+    e.constant(R2, last as u64);
+    e.jump_if(Cond::Le, R1, R2, done);
+    e.bind(above);
+    e.constant(R1, last as u64);
+    e.jump(done);
+    e.bind(below);
+    e.mov(R1, 0);
+    e.bind(done);
+}

@@ -1,0 +1,255 @@
+//! Clauses of scripts that collect in maps of the kernel: what an enabling's program does instead of reporting events.
+//!
+//! ```text
+//! program ─► map of maps ─► map                      Collected::take: an empty map takes its place; what it has held is read and forgotten
+//!                 ▲──────── another one, empty
+//! ```
+//!
+//! Putting a map into a map of maps returns when every program that may still see the old one has ended (`maybe_wait_bpf_programs`,
+//! kernel/bpf/syscall.c, 6.18): what is read is complete, and nobody writes it any more.
+
+use crate::error::{Error, Result};
+pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
+use bpf::probes::collect::{divisions, is_possible};
+use lang::Span;
+use lang::script::Program;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use sys::bpf::map::{MMAPABLE, Map, MapKind, MapSpec, NO_PREALLOC, Values};
+
+/// The clauses of a script that run in the kernel, and the maps in which they collect.
+pub struct Collected {
+    /// The script.
+    pub script: Arc<Program>,
+    /// The numbers of its clauses that run in the kernel.
+    clauses: Vec<usize>,
+    /// By the numbers of its maps: whether it is the kernel's.
+    maps: Vec<bool>,
+    made: OnceLock<Made>,
+}
+
+/// The maps, once the kernel has them.
+struct Made {
+    maps: Vec<Option<OneMap>>,
+    zeros: Map,
+    counters: Map,
+    counted: Values,
+    /// What was read of the counters already.
+    told: Mutex<Vec<u64>>,
+}
+
+struct OneMap {
+    outer: Map,
+    /// The one that is in it.
+    inner: Mutex<Map>,
+    parts: Vec<KeyPart>,
+    words: usize,
+    entries: u32,
+}
+
+/// What clauses have collected at a key, on one processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// As the executor encodes keys.
+    pub key: Vec<u8>,
+    /// As `lang::script::maps::words_of` has them.
+    pub words: Vec<u64>,
+}
+
+/// What was counted since the last time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Reads of memory that is not there.
+    pub bad_reads: u64,
+    /// New keys that were refused, by map.
+    pub refused: Vec<(usize, u64)>,
+    /// Divisions by zero.
+    pub divisions: Vec<(Span, u64)>,
+}
+
+/// Of one enabling: its clauses, in their order.
+#[derive(Clone)]
+pub struct Collecting {
+    /// The clauses of the script that run in the kernel.
+    pub collected: Arc<Collected>,
+    /// Those of this enabling.
+    pub clauses: Vec<Clause>,
+}
+
+impl fmt::Debug for Collecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collecting").field("clauses", &self.clauses).finish_non_exhaustive()
+    }
+}
+
+/// Whether a clause can run in the kernel.
+pub fn can_collect(script: &Program, clause: &Clause) -> bool {
+    is_possible(script, clause)
+}
+
+impl Collected {
+    /// For these clauses, in these maps.
+    pub fn new(script: Arc<Program>, clauses: Vec<usize>, maps: Vec<bool>) -> Collected {
+        Collected { script, clauses, maps, made: OnceLock::new() }
+    }
+
+    /// Whether a map is the kernel's.
+    pub fn has(&self, map: usize) -> bool {
+        self.maps.get(map).copied().unwrap_or(false)
+    }
+
+    /// Whether a clause runs in the kernel.
+    pub fn runs(&self, clause: usize) -> bool {
+        self.clauses.contains(&clause)
+    }
+
+    /// Makes the maps, where they are not made yet.
+    ///
+    /// # Errors
+    /// The kernel refuses, for instance for lack of memory.
+    pub fn make(&self) -> Result<()> {
+        if self.made.get().is_none() {
+            let failed = |e: io::Error| Error::failed("the maps of the script", e.to_string(), "use fewer, or smaller ones");
+            let made = Made::new(self).map_err(failed)?;
+            // Somebody else was faster.
+            let _ = self.made.set(made);
+        }
+        Ok(())
+    }
+
+    /// What programs are made with: descriptors of the maps, by their numbers, of the zeros and of the counters. None before [`Collected::make`].
+    pub fn descriptors(&self) -> Option<(Vec<Option<i32>>, i32, i32)> {
+        use std::os::fd::{AsFd, AsRawFd};
+        let made = self.made.get()?;
+        let fd = |m: &Map| m.as_fd().as_raw_fd();
+        Some((made.maps.iter().map(|m| m.as_ref().map(|m| fd(&m.outer))).collect(), fd(&made.zeros), fd(&made.counters)))
+    }
+
+    /// Takes what a map has held: it is empty from then on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn take(&self, map: usize) -> io::Result<Vec<Taken>> {
+        let Some(one) = self.made.get().and_then(|made| made.maps.get(map)?.as_ref()) else { return Ok(Vec::new()) };
+        let mut inner = one.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = one.empty()?;
+        one.outer.put_map(&[0; 4], &fresh)?;
+        let full = std::mem::replace(&mut *inner, fresh);
+        drop(inner);
+        one.read(&full)
+    }
+
+    /// What was counted since the last time.
+    pub fn told(&self) -> Told {
+        let mut told = Told::default();
+        let Some(made) = self.made.get() else { return told };
+        let mut before = made.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = |counter: Counter| {
+            let nth = counter.word(self.maps.len());
+            let now = made.counted.word(8 * nth).map_or(0, |w| w.load(std::sync::atomic::Ordering::Relaxed));
+            before.get_mut(nth).map_or(0, |before| now.saturating_sub(std::mem::replace(before, now)))
+        };
+        told.bad_reads = since(Counter::BadReads);
+        told.refused = (0..self.maps.len()).map(|m| (m, since(Counter::Refused(m)))).filter(|m| m.1 > 0).collect();
+        let places = divisions(&self.script, &self.clauses).into_iter().enumerate();
+        told.divisions = places.map(|(nth, at)| (at, since(Counter::Division(nth)))).filter(|d| d.1 > 0).collect();
+        told
+    }
+}
+
+impl Made {
+    fn new(of: &Collected) -> io::Result<Made> {
+        let mut maps = Vec::new();
+        for (map, wanted) in of.script.maps.iter().zip(&of.maps) {
+            maps.push(if *wanted { OneMap::new(map)? } else { None });
+        }
+        let most = maps.iter().flatten().map(|m| m.words).max().unwrap_or(1);
+        let words = 1 + of.maps.len() + divisions(&of.script, &of.clauses).len();
+        let zeros = Map::array("script_zeros", 8 * most as u32, 1, 0)?;
+        let counters = Map::array("script_counts", 8 * words as u32, 1, MMAPABLE)?;
+        let counted = counters.mmap()?;
+        Ok(Made { maps, zeros, counters, counted, told: Mutex::new(vec![0; words]) })
+    }
+}
+
+impl OneMap {
+    fn new(map: &lang::script::ir::Map) -> io::Result<Option<OneMap>> {
+        let Some((parts, words)) = layout(map) else { return Ok(None) };
+        let entries = u32::try_from(map.entries).unwrap_or(u32::MAX).max(1);
+        let first = empty(&parts, words, entries)?;
+        let outer = Map::array_of("script_map", &first, 1)?;
+        outer.put_map(&[0; 4], &first)?;
+        Ok(Some(OneMap { outer, inner: Mutex::new(first), parts, words, entries }))
+    }
+
+    fn empty(&self) -> io::Result<Map> {
+        empty(&self.parts, self.words, self.entries)
+    }
+
+    /// All that a map holds.
+    fn read(&self, map: &Map) -> io::Result<Vec<Taken>> {
+        let mut all = Vec::new();
+        let mut of = |raw: &[u8]| -> io::Result<()> {
+            for value in map.lookup_per_cpu(raw)?.unwrap_or_default() {
+                let words: Vec<u64> =
+                    value.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+                if words.iter().any(|w| *w != 0) {
+                    all.push(Taken { key: self.key(raw), words });
+                }
+            }
+            Ok(())
+        };
+        if self.parts.is_empty() {
+            of(&[0; 4])?;
+            return Ok(all);
+        }
+        let mut key = vec![0; map.sizes().0];
+        let mut before: Option<Vec<u8>> = None;
+        while map.next_key(before.as_deref(), &mut key)? {
+            of(&key)?;
+            before = Some(key.clone());
+        }
+        Ok(all)
+    }
+
+    /// A key as the executor encodes it.
+    fn key(&self, raw: &[u8]) -> Vec<u8> {
+        let (mut out, mut rest) = (Vec::new(), raw);
+        for part in &self.parts {
+            let (own, after) = rest.split_at(part.size().min(rest.len()));
+            rest = after;
+            match part {
+                KeyPart::Int => out.extend_from_slice(own),
+                KeyPart::Comm => {
+                    let text = own.split(|b| *b == 0).next().unwrap_or_default();
+                    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                    out.extend_from_slice(text);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// A map that holds nothing.
+fn empty(parts: &[KeyPart], words: usize, entries: u32) -> io::Result<Map> {
+    let value_size = 8 * words as u32;
+    if parts.is_empty() {
+        return Map::per_cpu_array("script_value", value_size, 1);
+    }
+    let key_size = parts.iter().map(|p| p.size() as u32).sum();
+    let spec = |flags| MapSpec {
+        kind: MapKind::PerCpuHash,
+        name: "script_keys",
+        key_size,
+        value_size,
+        entries,
+        flags,
+        inner: None,
+        types: None,
+    };
+    // Memory is taken when it is needed: from Linux 6.1 on that is safe in any program.
+    Map::create(&spec(if sys::proc::kernel_is_at_least(6, 1) { NO_PREALLOC } else { 0 }))
+}
+

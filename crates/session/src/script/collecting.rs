@@ -1,0 +1,133 @@
+//! Which clauses of a script run in the kernel: those that collect in maps, and read only what programs have.
+//!
+//! ```text
+//! clauses that may ─► of each probe all its clauses, or none ─► maps that no other clause of an event uses ─┐
+//!        ▲                                                                                                  │
+//!        └────────────────────────────────── without those that use other maps ◄────────────────────────────┘
+//! ```
+//!
+//! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
+
+use super::places::{As, Places};
+use super::seen::{Get, gets};
+use engine::request::collecting::{Clause, Collected, Collecting, From, can_collect, layout};
+use engine::request::enabling::{Enabling, What};
+use engine::request::probe_enabling::ProbeEnabling;
+use lang::script::Program;
+use lang::script::ir::{Leaf, What as Read};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The clauses of an enabling.
+struct Of {
+    /// Its number in the list.
+    nth: usize,
+    clauses: Vec<Clause>,
+}
+
+/// Has clauses run in the kernel, where they can: the enablings of their probes report no events then.
+pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling]) -> Option<Arc<Collected>> {
+    let mut all: Vec<Of> = Vec::new();
+    for (nth, enabling) in enablings.iter().enumerate() {
+        if let What::Probe(probe) = &enabling.what
+            && let Some(clauses) = clauses_of(program, places, probe)
+        {
+            all.push(Of { nth, clauses });
+        }
+    }
+    // Clauses that also run for what is no such enabling see events.
+    let names = |of: &Of| match &enablings[of.nth].what {
+        What::Probe(probe) => probe.classes().iter().map(|s| s.probe().into_owned()).collect(),
+        _ => Vec::new(),
+    };
+    loop {
+        let covered: BTreeSet<String> = all.iter().flat_map(names).collect();
+        let elsewhere = |clause: usize| {
+            let runs = |runs: &[(As, usize)]| runs.iter().any(|run| run.1 == clause);
+            places.probes.iter().any(|(name, all)| !covered.contains(name) && runs(all))
+                || places.functions.iter().any(|(_, run)| run.1 == clause)
+                || places.intervals.iter().any(|(_, c)| *c == clause)
+                || places.begin.contains(&clause)
+                || places.end.contains(&clause)
+        };
+        let inside: BTreeSet<usize> = all.iter().flat_map(|of| of.clauses.iter().map(|c| c.number)).collect();
+        let of_events = |clause: usize| {
+            let own = |p: &lang::script::attach::Point| p.is_special() || p.is_interval();
+            !inside.contains(&clause) && !program.clauses[clause].points.iter().all(own)
+        };
+        let others = (0..program.clauses.len()).filter(|c| of_events(*c));
+        let taken: BTreeSet<usize> = others.flat_map(|c| program.clauses[c].maps.iter().copied()).collect();
+        let before = all.len();
+        all.retain(|of| {
+            of.clauses.iter().all(|c| {
+                !elsewhere(c.number) && program.clauses[c.number].maps.iter().all(|m| !taken.contains(m))
+            })
+        });
+        if all.len() == before {
+            break;
+        }
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let numbers: BTreeSet<usize> = all.iter().flat_map(|of| of.clauses.iter().map(|c| c.number)).collect();
+    let used: BTreeSet<usize> = numbers.iter().flat_map(|c| program.clauses[*c].maps.iter().copied()).collect();
+    let maps = (0..program.maps.len()).map(|m| used.contains(&m) && layout(&program.maps[m]).is_some()).collect();
+    let collected = Arc::new(Collected::new(Arc::clone(program), numbers.into_iter().collect(), maps));
+    for of in all {
+        if let What::Probe(probe) = &mut enablings[of.nth].what
+            && let Some(probe) = Arc::get_mut(probe)
+        {
+            probe.collects = Some(Collecting { collected: Arc::clone(&collected), clauses: of.clauses });
+        }
+    }
+    Some(collected)
+}
+
+/// The clauses of an enabling, if all of them can run in the kernel.
+fn clauses_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Option<Vec<Clause>> {
+    if probe.point.is_none() || probe.filter.is_some() || probe.anonymous {
+        return None;
+    }
+    let (first, others) = probe.classes().split_first()?;
+    let runs = places.probes.get(first.probe().as_ref()).filter(|runs| !runs.is_empty())?;
+    if others.iter().any(|s| places.probes.get(s.probe().as_ref()) != Some(runs)) {
+        return None;
+    }
+    let none = Vec::new();
+    let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
+    let clause = |(role, number): &(As, usize)| {
+        let leaves = &program.clauses.get(*number).filter(|_| *role == As::Whole)?.leaves;
+        let found = gets(leaves, first, *role, aliases);
+        let clause = Clause { number: *number, leaves: leaves.iter().zip(&found).map(from).collect() };
+        can_collect(program, &clause).then_some(clause)
+    };
+    runs.iter().map(clause).collect()
+}
+
+/// Where a program has a value.
+fn from((leaf, get): (&Leaf, &Get)) -> From {
+    match (&leaf.what, get) {
+        (Read::Value("comm"), _) => From::Comm,
+        (Read::Value("pid"), _) => From::Pid,
+        (Read::Value("tid"), _) => From::Tid,
+        (Read::Value("uid"), _) => From::Uid,
+        (Read::Value("gid"), _) => From::Gid,
+        (Read::Value("cpu"), _) => From::Cpu,
+        (_, Get::Named("nsecs")) => From::Nsecs,
+        (_, Get::Arg(i)) => From::Field(*i),
+        _ => From::Nothing,
+    }
+}
+
+/// What the kernel has collected since the last time, by map: keys and words.
+pub fn taken(collected: &Collected, maps: impl Iterator<Item = usize>) -> (BTreeMap<usize, Vec<(Vec<u8>, Vec<u64>)>>, Vec<String>) {
+    let (mut all, mut failed) = (BTreeMap::new(), Vec::new());
+    for map in maps.filter(|m| collected.has(*m)) {
+        match collected.take(map) {
+            Ok(found) => _ = all.insert(map, found.into_iter().map(|t| (t.key, t.words)).collect()),
+            Err(e) => failed.push(format!("@{}: what it holds cannot be read: {e}", collected.script.maps[map].name)),
+        }
+    }
+    (all, failed)
+}
