@@ -141,6 +141,10 @@ fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
 }
 
 fn whose(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
+    if let Whose::AllBut(processes) = &plan.whose {
+        e.current_id(true);
+        processes.iter().for_each(|pid| e.jump_if32(Cond::Eq, R1, *pid as i32, out));
+    }
     if plan.whose == Whose::Tasks {
         e.state_or_new(out);
         e.load_state(R1, state::FLAGS);
@@ -188,7 +192,7 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
             e.store_event(Size::D, at as i16, 0);
         }
         match plan.whose {
-            Whose::Tasks | Whose::Anyone => e.who(),
+            Whose::Tasks | Whose::Anyone | Whose::AllBut(_) => e.who(),
             Whose::Nobody => [12, 16].into_iter().for_each(|at| e.store_event(Size::W, at, 0)),
         }
         e.store_event(Size::W, 20, 0);

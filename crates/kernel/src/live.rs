@@ -60,7 +60,9 @@ impl Live {
         let Later { offsets, session, functions, tables, .. } = &self.later;
         let (cpus, own_rings) = (self.cpus, self.own_rings);
         let agents = &Agents::default();
-        let kit = Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, agents, cpus, own_rings };
+        let left_out = None;
+        let kit =
+            Kit { tasks: &self.tasks, offsets, session, functions, tables: *tables, agents, cpus, own_rings, left_out };
         let mut probe = AttachedProbe::load((id, enabling), kit, Outlet::Own(size), (0, true))?;
         let made = probe.as_mut().and_then(|p| p.made.take());
         let Some((probe, rings)) = probe.zip(made) else { return Ok(None) };

@@ -102,6 +102,12 @@ pub fn begin_with(
     let unwinder = unwinder.map(Unwinder::run).transpose();
     let unwinder =
         unwinder.map_err(|e| Error::failed("the unwinder's thread", e.to_string(), "free some processes"))?;
+    let left_out = match &plan.target {
+        PlanTarget::All { left_out } => {
+            Some(left_out.iter().map(|pid| *pid as u32).chain([std::process::id()]).collect::<Vec<u32>>())
+        }
+        _ => None,
+    };
     let kit = Kit {
         tasks: &made.tasks,
         offsets: &offsets,
@@ -111,6 +117,7 @@ pub fn begin_with(
         agents: &Agents::default(),
         cpus: made.cpus,
         own_rings: own,
+        left_out: left_out.as_deref(),
     };
     let (probes, sets) = load_probes(plan, kit, &slow_links)?;
     sources.extend(probes.iter().map(|p| (p.name.clone(), p.source.clone())));

@@ -93,6 +93,8 @@ pub struct Kit<'a> {
     pub cpus: u32,
     /// The kernel takes programs that write rings themselves.
     pub own_rings: bool,
+    /// In a session of the whole machine: trapline, and who reads what it prints.
+    pub left_out: Option<&'a [u32]>,
 }
 
 /// The memory of an enabling's events.
@@ -149,6 +151,9 @@ impl AttachedProbe {
     ) -> Result<Option<AttachedProbe>> {
         let Some(point) = &enabling.point else { return Ok(None) };
         let whose = match point.is_of_the_machine() {
+            _ if enabling.everyone && kit.left_out.is_some() && kit.offsets.namespace.is_none() => {
+                Whose::AllBut(kit.left_out.unwrap_or_default().to_vec())
+            }
             false => Whose::Tasks,
             true if enabling.anonymous => Whose::Nobody,
             true => Whose::Anyone,
@@ -156,7 +161,7 @@ impl AttachedProbe {
         let plan = |fields| probes::Plan {
             schema: enabling.schema,
             fields,
-            whose,
+            whose: whose.clone(),
             filter: enabling.filter.clone(),
             by_cookie: !enabling.members.is_empty(),
             slab: match point {

@@ -347,8 +347,11 @@ pub fn collect(
             slab::is_of(e, R5, place, out);
         }
         whose(e, plan, out);
-        let found = e.stopped_before(out);
-        going(e, found, out);
+        // What it collects after the end nobody reads.
+        if session.switch.is_some() {
+            let found = e.stopped_before(out);
+            going(e, found, out);
+        }
         for clause in clauses.clauses {
             if let Err(unfit) = one(e, plan, clauses, clause) {
                 e.fail(match unfit {

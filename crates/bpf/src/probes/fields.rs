@@ -98,7 +98,7 @@ pub struct Field {
 }
 
 /// Whose events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Those of the tasks of the session, or of all but its own in a system-wide session.
     Tasks,
@@ -106,6 +106,8 @@ pub enum Whose {
     Anyone,
     /// Those of any task that is running, without its ids.
     Nobody,
+    /// Those of all tasks, threads of the kernel among them, but for these processes, whose ids are those of the initial pid namespace.
+    AllBut(Vec<u32>),
 }
 
 /// What the program of a probe does.

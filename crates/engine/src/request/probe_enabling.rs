@@ -99,6 +99,8 @@ pub struct ProbeEnabling {
     pub anonymous: bool,
     /// How it may harm the program, which the user accepted with `--force` ([`crate::request::returns`]).
     pub danger: Option<String>,
+    /// In a session of the whole machine: events of the kernel's own threads too.
+    pub everyone: bool,
     /// Clauses of a script that collect instead of reporting events.
     pub collects: Option<crate::request::collecting::Collecting>,
 }
@@ -288,6 +290,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         missing,
         anonymous: false,
         danger: None,
+        everyone: false,
         collects: None,
     })
 }
@@ -362,6 +365,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         missing,
         anonymous: sight == Sight::Anonymous,
         danger: None,
+        everyone: false,
         collects: None,
     })
 }

@@ -74,10 +74,10 @@ pub fn run(ask: &Ask) -> Result<Status> {
         // What it has to say of itself is about a recording.
         ask.quiet = ask.quiet.max(1);
         let sink = ScriptSink(Rc::clone(&script));
-        let assigns = Rc::clone(&script);
+        let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
         let own = record::Own {
             sinks: vec![Box::new(sink)],
-            adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings))),
+            adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };
         status = record::run_with(&ask, own);
     }

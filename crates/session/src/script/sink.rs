@@ -9,7 +9,7 @@ use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::request::collecting::Collected;
-use engine::request::enabling::Enabling;
+use engine::request::enabling::{self, Enabling};
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
@@ -270,8 +270,15 @@ impl Script {
         self.due.iter().min().copied()
     }
 
-    /// Has clauses run in the kernel, where they can.
-    pub fn assign(&mut self, enablings: &mut [Enabling]) {
+    /// Has clauses run in the kernel, where they can. With `everyone`, the kernel's own threads have events too.
+    pub fn assign(&mut self, enablings: &mut [Enabling], everyone: bool) {
+        for enabling in enablings.iter_mut() {
+            if let enabling::What::Probe(probe) = &mut enabling.what
+                && let Some(probe) = Arc::get_mut(probe)
+            {
+                probe.everyone = everyone;
+            }
+        }
         self.collected = collecting::assign(&Arc::new(self.program.as_ref().clone()), &self.places, enablings);
     }
 
