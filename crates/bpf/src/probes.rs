@@ -197,7 +197,10 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
         }
         e.store_event(Size::W, 20, 0);
         for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
-            value(e, &field.value);
+            match &field.value {
+                Value::Script(number) => collect::number(e, plan, number),
+                other => value(e, other),
+            }
             e.store_event(Size::D, at as i16, R1);
         }
         e.mov(reg::END, layout.fixed as i32);

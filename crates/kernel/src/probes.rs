@@ -389,6 +389,10 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(ArgLocation::Record(off)) => here(Tail::ContextString { off: i16::try_from(*off).ok()? }),
         Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
         Source::Chars(_) => None,
+        Source::Script(script) => {
+            let tail = script.text.map(|of_process| if of_process { Tail::UserString } else { Tail::KernelString });
+            Some(Field { value: Value::Script(std::sync::Arc::clone(&script.number)), tail })
+        }
         Source::Comm => here(Tail::Comm),
         Source::Cpu => Some(Field { value: Value::Cpu, tail: None }),
         Source::Uid => Some(Field { value: Value::Uid, tail: None }),

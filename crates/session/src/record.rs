@@ -38,7 +38,7 @@ pub struct Own {
     /// Who gets the events too, as they come.
     pub sinks: Vec<Box<dyn Sink>>,
     /// What is enabled may be adjusted before it begins.
-    pub adjust: Option<Box<dyn FnOnce(&mut [Enabling])>>,
+    pub adjust: Option<Box<dyn FnOnce(&mut [Enabling]) -> Result<()>>>,
 }
 
 /// Records, and gives the events to other sinks too. With them, no view is shown that is not asked for.
@@ -67,7 +67,7 @@ pub fn run_with(ask: &Ask, own: Own) -> Result<Status> {
     let Planned { mut plan, why, selection } = planned;
     only_of_recordings(ask, &plan)?;
     if let Some(adjust) = own.adjust {
-        adjust(&mut plan.enablings);
+        adjust(&mut plan.enablings)?;
     }
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(ask, &mut plan)?;

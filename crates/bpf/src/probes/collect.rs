@@ -24,7 +24,7 @@ use lang::ast::Cast;
 use lang::ir::{Leaf, Op};
 use lang::script::ir::{self, Expr, Int, Kind, Stmt};
 use lang::script::maps::{ordered, words_of};
-use lang::script::types::{Aggregate, Type};
+use lang::script::types::{Aggregate, Space, Type};
 
 /// Bytes of a key that fit on the stack.
 pub const MAX_KEY: usize = 96;
@@ -60,6 +60,8 @@ pub enum From {
     Comm,
     /// A field of the plan.
     Field(usize),
+    /// Memory: the number of what the script reads so.
+    Memory(usize),
     /// The kernel does not have it.
     Nothing,
 }
@@ -148,14 +150,16 @@ impl Counter {
 pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span> {
     let mut found = Vec::new();
     for c in clauses.iter().filter_map(|n| script.clauses.get(*n)) {
-        let mut each = |i: &Int| ints(i, &mut |i| {
-            if let Int::Binary(op, ..) = i
-                && let Some(at) = op.counted(0)
-                && !found.contains(&at)
-            {
-                found.push(at);
-            }
-        });
+        let mut each = |i: &Int| {
+            ints(i, &mut |i| {
+                if let Int::Binary(op, ..) = i
+                    && let Some(at) = op.counted(0)
+                    && !found.contains(&at)
+                {
+                    found.push(at);
+                }
+            })
+        };
         if let Some(predicate) = &c.predicate {
             conditions(predicate, &mut each);
         }
@@ -209,7 +213,9 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
                 }
                 of(&Expr { kind: Kind::Int(value.clone()), ty: Type::INT });
             }
-            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(_, key), .. }, .. }) => key.iter().for_each(&mut of),
+            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(_, key), .. }, .. }) => {
+                key.iter().for_each(&mut of)
+            }
             Stmt::Eval(e) | Stmt::Set(_, e) => of(e),
             Stmt::Block(list) => statements(list, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT })),
             Stmt::If(arms, rest) => {
@@ -224,10 +230,11 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
     }
 }
 
-/// Whether a clause can run in the kernel: it collects in maps that may be the kernel's, and reads only what is there.
-pub fn is_possible(script: &lang::script::Program, clause: &Clause) -> bool {
+/// Whether a clause can run in the kernel: it collects in maps that may be the kernel's, and reads only what is there. `all_memory`: also
+/// memory of the kernel.
+pub fn is_possible(script: &lang::script::Program, clause: &Clause, all_memory: bool) -> bool {
     let Some(c) = script.clauses.get(clause.number) else { return false };
-    let check = Check { script, clause, vars: &c.vars };
+    let check = Check { script, clause, vars: &c.vars, all_memory };
     !c.body.is_empty()
         && Room::of(script, c, clause).is_some()
         && c.vars.iter().all(|ty| ty.as_int().is_some())
@@ -239,6 +246,21 @@ struct Check<'c> {
     script: &'c lang::script::Program,
     clause: &'c Clause,
     vars: &'c [Type],
+    all_memory: bool,
+}
+
+/// Whether a program can read a value of memory, of a clause with these leaves.
+pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usize, all_memory: bool) -> bool {
+    let (Some(hoisted), Some(c)) = (script.hoisted.get(memory), script.clauses.get(clause.number)) else {
+        return false;
+    };
+    let check = Check { script, clause, vars: &c.vars, all_memory };
+    let of = |space: &Space| all_memory || *space == Space::User;
+    hoisted.clause == clause.number
+        && match &hoisted.expr.kind {
+            Kind::Load(address, space) | Kind::TextAt(address, space, _) => of(space) && check.int(address),
+            _ => false,
+        }
 }
 
 impl Check<'_> {
@@ -251,7 +273,9 @@ impl Check<'_> {
             Stmt::Change(ir::Place::Map(map, key), Op::Add | Op::Sub, value) => {
                 self.is_sum(*map) && self.map(*map, key) && self.int(value)
             }
-            Stmt::Set(ir::Place::Var(var), e) => self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e),
+            Stmt::Set(ir::Place::Var(var), e) => {
+                self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e)
+            }
             Stmt::Eval(e @ Expr { kind: Kind::Step { place: ir::Place::Var(_), .. }, .. }) => self.number(e),
             Stmt::If(arms, rest) => {
                 arms.iter().all(|(c, list)| self.condition(c) && self.statements(list)) && self.statements(rest)
@@ -295,10 +319,14 @@ impl Check<'_> {
         let Leaf::Value(value) = leaf else { return false };
         let is_number = value.ty.as_int().is_some();
         match &value.kind {
-            Kind::Leaf(i) => is_number && !matches!(self.clause.leaves.get(*i), None | Some(From::Comm | From::Nothing)),
+            Kind::Leaf(i) => match self.clause.leaves.get(*i) {
+                None | Some(From::Comm | From::Nothing) => false,
+                Some(From::Memory(n)) => is_number && is_readable(self.script, self.clause, *n, self.all_memory),
+                Some(_) => is_number,
+            },
             Kind::Var(_) => is_number,
             Kind::Step { place: ir::Place::Var(_), .. } => is_number,
-            Kind::Load(address, _) => is_number && self.int(address),
+            Kind::Load(address, space) => is_number && (self.all_memory || *space == Space::User) && self.int(address),
             _ => false,
         }
     }
@@ -322,7 +350,8 @@ impl Room {
         let leaves = slot::LAST.checked_sub(words(clause.leaves.len())?)?;
         let vars = leaves.checked_sub(words(c.vars.len())?)?;
         let (value, scratch) = (vars - 8, vars - 16);
-        let sizes = script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
+        let sizes =
+            script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
         let key = scratch.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
         let left = (key - STACK_END) / 8;
         (left >= FEW_TEMPS).then_some(Room { leaves, vars, value, scratch, key, temps: (STACK_END, left as usize) })
@@ -383,15 +412,67 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
     let done = e.new_label();
     e.note(format!("clause {}", clause.number));
     let first = c.predicate_leaves.min(clause.leaves.len());
-    clause.leaves[..first].iter().enumerate().for_each(|(i, from)| read(e, plan, *from, at(i)));
+    (0..first).try_for_each(|i| work.leaf(e, plan, i, at(i)))?;
     if let Some(predicate) = &c.predicate {
         work.generate(e, |g| g.branch(predicate, false, done))?;
     }
-    clause.leaves.iter().enumerate().skip(first).for_each(|(i, from)| read(e, plan, *from, at(i)));
+    (first..clause.leaves.len()).try_for_each(|i| work.leaf(e, plan, i, at(i)))?;
     (0..c.vars.len()).for_each(|i| e.store(Size::D, R10, room.vars + 8 * i as i16, 0));
     work.statements(e, &c.body)?;
     e.bind(done);
     Ok(())
+}
+
+/// A number of a script that is a field of an event, or the address of one that is a string.
+#[derive(Debug)]
+pub struct Number {
+    /// The number.
+    pub number: Int,
+    /// Where the values come from that it names, by the numbers of the clause's leaves.
+    pub leaves: Vec<From>,
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Number) -> bool {
+        self.number == other.number && self.leaves == other.leaves
+    }
+}
+
+/// r1 = a number of a script.
+pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
+    let mut wanted = vec![false; number.leaves.len()];
+    mark(&number.number, &mut wanted);
+    let first = slot::LAST - 8 * number.leaves.len() as i16;
+    let (scratch, at) = (first - 8, |i: usize| first + 8 * i as i16);
+    let left = (scratch - STACK_END) / 8;
+    if left < FEW_TEMPS {
+        return e.fail(filter::Unfit::Temps);
+    }
+    for (i, from) in number.leaves.iter().enumerate().filter(|(i, _)| wanted[*i]) {
+        read(e, plan, *from, at(i));
+    }
+    let places: Vec<_> = (0..number.leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
+    // What cannot be read is zero.
+    let count = |_: &mut Assembler<filter::Unfit>, _: Fault| {};
+    let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count };
+    let mut g = Generator { a: e, source: &source, temps: (R10, STACK_END, left as usize), depth: 0 };
+    if g.int(&number.number).is_err() {
+        e.fail(filter::Unfit::Temps);
+    }
+    e.mov(R1, R0);
+}
+
+/// Marks the leaves that a number names.
+fn mark(number: &Int, wanted: &mut [bool]) {
+    number.leaves(&mut |leaf| {
+        if let Leaf::Value(value) = leaf {
+            match &value.kind {
+                Kind::Leaf(i) => wanted.iter_mut().nth(*i).into_iter().for_each(|w| *w = true),
+                Kind::Load(address, _) => mark(address, wanted),
+                _ => {}
+            }
+        }
+    });
 }
 
 /// A word of the stack = a value.
@@ -409,12 +490,28 @@ fn read(e: &mut Emitter<'_>, plan: &Plan<'_>, from: From, at: i16) {
             Some(field) => value(e, &field.value),
             None => e.mov(R1, 0),
         },
-        From::Comm | From::Nothing => return,
+        From::Comm | From::Memory(_) | From::Nothing => return,
     }
     e.store(Size::D, R10, at, R1);
 }
 
 impl Clausework<'_> {
+    /// Reads a leaf. What memory depends on was read before.
+    fn leaf(&self, e: &mut Emitter<'_>, plan: &Plan<'_>, i: usize, at: i16) -> Result<(), Unfit> {
+        let Some(From::Memory(n)) = self.clause.leaves.get(i) else {
+            self.clause.leaves.get(i).iter().for_each(|from| read(e, plan, **from, at));
+            return Ok(());
+        };
+        let Some(hoisted) = self.all.script.hoisted.get(*n) else { return Err(Unfit::Value) };
+        // A string is no number of a clause that collects.
+        if hoisted.expr.ty.as_int().is_some() {
+            let number = hoisted.expr.clone().int();
+            self.generate(e, |g| g.int(&number))?;
+            e.store(Size::D, R10, at, R0);
+        }
+        Ok(())
+    }
+
     fn generate<T>(
         &self,
         e: &mut Emitter<'_>,

@@ -39,6 +39,8 @@ pub enum Value {
     Uid,
     /// The thread's group.
     Gid,
+    /// A number of a script's clause.
+    Script(std::sync::Arc<super::collect::Number>),
     /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
     /// these offsets, the second one is multiplied.
     User {
@@ -193,6 +195,8 @@ fn stack(e: &mut Emitter<'_>, capture: impl FnOnce(&mut Emitter<'_>, Stacks)) {
 /// r1 = the value; 0 where it cannot be read.
 pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
+        // It needs the other fields: [`super::collect::number`].
+        Value::Script(_) => e.mov(R1, 0),
         Value::Constant(n) => e.constant(R1, *n as u64),
         Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),
         Value::Cpu => {

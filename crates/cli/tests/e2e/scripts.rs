@@ -195,3 +195,53 @@ fn other_names_of_the_command_are_known() {
     let out = lab::run(&mut lab::as_user(User::Me, &[link, "-l", "software:*"]));
     assert!(out.out().contains("software:page-faults"), "{}", out.out());
 }
+
+const STRUCTURES: &str = "struct inner { int n; const char *name; char tag[8]; };
+    struct outer { long a; struct inner *in; int arr[3]; unsigned bits:5; };";
+
+#[test]
+fn memory_is_read_where_the_event_happens() {
+    let Some(program) = testkit::compile("gcc", "script_memory", "script_memory.c", &["-g", "-O1"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let printed = format!(
+        "{STRUCTURES} uprobe:{program}:f {{ $o = (struct outer *)arg0; $i = $o->in;
+            printf(\"%s %d %d %s %s %d %d\\n\", str(arg1, 4), *(int32 *)arg2, $i->n, str($i->name), $i->tag, $o->arr[1], $o->bits); }}"
+    );
+    let line = |n: u32| format!("a t 11 {n} inner name tagged 6 19\n");
+    assert_eq!(script(User::Me, &printed, &program), format!("{}{}{}\n\n", line(0), line(1), line(2)));
+    // What is not there is zero.
+    let collected = format!(
+        "{STRUCTURES} uprobe:{program}:f /((struct outer *)arg0)->a == 42/ {{ $o = (struct outer *)arg0;
+            @n[$o->in->n] = count(); @bits = max($o->bits); @a = sum($o->a); @none = max(*(uint64 *)1); }}"
+    );
+    assert_eq!(
+        script(User::Me, &collected, &program),
+        "\n\n@a: 126\n@bits: 19\n@n[0]: 1\n@n[1]: 1\n@n[2]: 1\n@none: 0\n"
+    );
+}
+
+/// What is printed and cleared while it is counted adds up to all that has happened; and so does what two processors count.
+#[test]
+fn nothing_is_counted_twice_or_lost() {
+    let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let text = "tracepoint:syscalls:sys_enter_getppid { @a = count(); @b++; @c[tid] = stats(1); @h[comm] = hist(args.__syscall_nr); }
+        interval:ms:10 { print(@a); clear(@a); } end { printf(\"rest\\n\"); }";
+    let out = script(User::Me, text, &format!("{program} 200000 2"));
+    let counts = out.lines().filter_map(|l| l.strip_prefix("@a: ")?.parse::<u64>().ok());
+    assert_eq!(counts.sum::<u64>(), 400_000, "{out}");
+    assert!(
+        out.contains("@b: 400000\n") && out.matches("{ .count = 200000, .average = 1, .total = 200000 }").count() == 2,
+        "{out}"
+    );
+    assert!(out.contains("[64, 128)         400000 |@"), "{out}");
+    // A map that is full refuses new keys, and says so.
+    let text = "tracepoint:syscalls:sys_enter_getppid { @[nsecs] = count(); }";
+    let out = run(User::Me, &["-q", "--config", "max_map_keys=10", "-e", text, "-c", &format!("{program} 100 1")]);
+    assert!(out.stderr.contains("@: full: 90 new keys were refused"), "{}", out.stderr);
+    assert_eq!(out.out().matches("]: 1\n").count(), 10, "{}", out.out());
+}

@@ -10,6 +10,7 @@
 
 use crate::error::{Error, Result};
 pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
+pub use bpf::probes::collect::{Number, is_readable};
 use bpf::probes::collect::{divisions, is_possible};
 use lang::Span;
 use lang::script::Program;
@@ -83,9 +84,9 @@ impl fmt::Debug for Collecting {
     }
 }
 
-/// Whether a clause can run in the kernel.
+/// Whether a clause can run in the kernel. Only root's may read the kernel's memory.
 pub fn can_collect(script: &Program, clause: &Clause) -> bool {
-    is_possible(script, clause)
+    is_possible(script, clause, crate::rights::is_root())
 }
 
 impl Collected {
@@ -110,7 +111,8 @@ impl Collected {
     /// The kernel refuses, for instance for lack of memory.
     pub fn make(&self) -> Result<()> {
         if self.made.get().is_none() {
-            let failed = |e: io::Error| Error::failed("the maps of the script", e.to_string(), "use fewer, or smaller ones");
+            let failed =
+                |e: io::Error| Error::failed("the maps of the script", e.to_string(), "use fewer, or smaller ones");
             let made = Made::new(self).map_err(failed)?;
             // Somebody else was faster.
             let _ = self.made.set(made);
@@ -123,7 +125,11 @@ impl Collected {
         use std::os::fd::{AsFd, AsRawFd};
         let made = self.made.get()?;
         let fd = |m: &Map| m.as_fd().as_raw_fd();
-        Some((made.maps.iter().map(|m| m.as_ref().map(|m| fd(&m.outer))).collect(), fd(&made.zeros), fd(&made.counters)))
+        Some((
+            made.maps.iter().map(|m| m.as_ref().map(|m| fd(&m.outer))).collect(),
+            fd(&made.zeros),
+            fd(&made.counters),
+        ))
     }
 
     /// Takes what a map has held: it is empty from then on.
@@ -192,8 +198,7 @@ impl OneMap {
         let mut all = Vec::new();
         let mut of = |raw: &[u8]| -> io::Result<()> {
             for value in map.lookup_per_cpu(raw)?.unwrap_or_default() {
-                let words: Vec<u64> =
-                    value.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+                let words: Vec<u64> = value.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
                 if words.iter().any(|w| *w != 0) {
                     all.push(Taken { key: self.key(raw), words });
                 }
@@ -252,4 +257,3 @@ fn empty(parts: &[KeyPart], words: usize, entries: u32) -> io::Result<Map> {
     // Memory is taken when it is needed: from Linux 6.1 on that is safe in any program.
     Map::create(&spec(if sys::proc::kernel_is_at_least(6, 1) { NO_PREALLOC } else { 0 }))
 }
-

@@ -53,6 +53,8 @@ pub enum Source {
     Uid,
     /// The thread's group.
     Gid,
+    /// A number of a script's clause; or the string at that address.
+    Script(Script),
     /// Return addresses in the kernel: so many at most.
     KernelStack(u8),
     /// Return addresses in the process: so many at most.
@@ -63,6 +65,23 @@ pub enum Source {
         text: bool,
     },
 }
+
+/// A number of a script's clause, as a field of events.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// The number, or the address of a string.
+    pub number: std::sync::Arc<bpf::probes::collect::Number>,
+    /// It is the address of a string: of the process, or of the kernel.
+    pub text: Option<bool>,
+}
+
+impl PartialEq for Script {
+    fn eq(&self, other: &Script) -> bool {
+        std::sync::Arc::ptr_eq(&self.number, &other.number) && self.text == other.text
+    }
+}
+
+impl Eq for Script {}
 
 impl Source {
     /// What a user who may not see it gets instead.
@@ -120,6 +139,20 @@ impl ProbeEnabling {
     /// Its name and its filter.
     pub fn label(&self) -> String {
         label(&self.name, self.filter_text().as_deref())
+    }
+
+    /// Adds fields to its events.
+    ///
+    /// # Errors
+    /// Too many classes of events, or fields of one.
+    pub fn extend(&mut self, more: Vec<(dynamic::Field, Source)>) -> Result<()> {
+        let own = self.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty });
+        let fields: Vec<_> = own.chain(more.iter().map(|(field, _)| field.clone())).collect();
+        let longer = |s: &&'static Schema| class(s.name, &fields);
+        self.members = self.members.iter().map(longer).collect::<Result<_>>()?;
+        self.schema = self.members.first().map_or_else(|| class(&self.name, &fields), |first| Ok(*first))?;
+        self.fields.extend(more.into_iter().map(|(_, source)| source));
+        Ok(())
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Program {
     pub sites: Vec<Site>,
     /// Its settings.
     pub config: Config,
+    /// What its clauses read of memory.
+    pub hoisted: Vec<super::hoist::Hoisted>,
     /// The types that it declares.
     pub declarations: Declarations,
     /// What is doubtful in it.
@@ -56,6 +58,8 @@ pub struct Clause {
     pub predicate_leaves: usize,
     /// The maps that it uses, by their numbers.
     pub maps: Vec<usize>,
+    /// The variables that expressions change: `$x++`, `find(…, $x)`.
+    pub stepped: Vec<usize>,
     /// From its first probe to its end.
     pub span: Span,
 }
@@ -116,6 +120,8 @@ pub enum What {
     Register(String),
     /// The address of a symbol.
     Address(Space, String),
+    /// Memory: the number of what [`super::hoist`] has moved.
+    Memory(usize),
 }
 
 /// An expression and its type.

@@ -25,6 +25,7 @@ pub mod config;
 pub mod expand;
 pub mod format;
 mod headers;
+pub mod hoist;
 pub mod ir;
 mod library;
 pub mod maps;

@@ -109,6 +109,15 @@ impl Type {
     /// `uint64`
     pub const UINT: Type = Type::Int(Cast { size: 8, signed: false });
 
+    /// The type of what is read of a memory: an address there is one of that memory.
+    pub(super) fn within(self, space: Space) -> Type {
+        match self {
+            Type::Pointer(of, _) => Type::Pointer(of, space),
+            Type::Array(of, n) => Type::Array(Box::new(of.within(space)), n),
+            other => other,
+        }
+    }
+
     /// Of a value that is an integer, or is used as one.
     pub fn as_int(&self) -> Option<Cast> {
         match self {

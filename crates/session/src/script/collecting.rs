@@ -9,12 +9,17 @@
 //! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
 
 use super::places::{As, Places};
-use super::seen::{Get, gets};
-use engine::request::collecting::{Clause, Collected, Collecting, From, can_collect, layout};
+use super::seen::{Get, gets, memory};
+use engine::Result;
+use engine::request::collecting::{Clause, Collected, Collecting, From, Number, can_collect, is_readable, layout};
 use engine::request::enabling::{Enabling, What};
-use engine::request::probe_enabling::ProbeEnabling;
+use engine::request::probe_enabling::{ProbeEnabling, Script, Source};
+use engine::rights;
+use events::dynamic::Field;
+use events::types::{Fmt, Int, StrKind, Type as FieldType};
 use lang::script::Program;
-use lang::script::ir::{Leaf, What as Read};
+use lang::script::ir::{Expr, Kind, Leaf, What as Read};
+use lang::script::types::Space;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -59,9 +64,9 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
         let taken: BTreeSet<usize> = others.flat_map(|c| program.clauses[c].maps.iter().copied()).collect();
         let before = all.len();
         all.retain(|of| {
-            of.clauses.iter().all(|c| {
-                !elsewhere(c.number) && program.clauses[c.number].maps.iter().all(|m| !taken.contains(m))
-            })
+            of.clauses
+                .iter()
+                .all(|c| !elsewhere(c.number) && program.clauses[c.number].maps.iter().all(|m| !taken.contains(m)))
         });
         if all.len() == before {
             break;
@@ -115,13 +120,72 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
         (Read::Value("gid"), _) => From::Gid,
         (Read::Value("cpu"), _) => From::Cpu,
         (_, Get::Named("nsecs")) => From::Nsecs,
+        (Read::Memory(n), _) => From::Memory(*n),
         (_, Get::Arg(i)) => From::Field(*i),
         _ => From::Nothing,
     }
 }
 
+/// Has the programs of clauses that see events read the memory that these want: a field for each.
+///
+/// # Errors
+/// Too many classes of events.
+pub fn read_memory(program: &Program, places: &Places, enablings: &mut [Enabling]) -> Result<()> {
+    for enabling in enablings {
+        if let What::Probe(probe) = &mut enabling.what
+            && let Some(probe) = Arc::get_mut(probe)
+            && probe.collects.is_none()
+            && probe.point.is_some()
+        {
+            let fields = fields_of(program, places, probe);
+            if !fields.is_empty() {
+                probe.extend(fields)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the clauses of a probe read of memory: names, types and sources.
+fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(Field, Source)> {
+    let mut all = Vec::new();
+    let none = Vec::new();
+    let Some(first) = probe.classes().first() else { return all };
+    let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
+    for (role, number) in places.probes.get(first.probe().as_ref()).into_iter().flatten() {
+        let Some(c) = program.clauses.get(*number) else { continue };
+        let found = gets(&c.leaves, first, *role, aliases);
+        let clause = Clause { number: *number, leaves: c.leaves.iter().zip(&found).map(from).collect() };
+        for leaf in &c.leaves {
+            let Read::Memory(n) = leaf.what else { continue };
+            if probe.anonymous || !is_readable(program, &clause, n, rights::is_root()) {
+                continue;
+            }
+            let name = memory(n);
+            let (number, text, ty) = match &program.hoisted[n].expr {
+                Expr { kind: Kind::TextAt(address, space, _), .. } => {
+                    ((**address).clone(), Some(*space == Space::User), FieldType::Str(StrKind::Text))
+                }
+                Expr { kind: Kind::Load(address, space), ty } if ty.is_text() => {
+                    ((**address).clone(), Some(*space == Space::User), FieldType::Str(StrKind::Text))
+                }
+                expr => {
+                    let signed = expr.ty.as_int().is_some_and(|c| c.signed);
+                    (expr.clone().int(), None, FieldType::Int(Int { size: 8, signed, fmt: Fmt::Dec }))
+                }
+            };
+            let number = Arc::new(Number { number, leaves: clause.leaves.clone() });
+            all.push((Field { name, ty }, Source::Script(Script { number, text })));
+        }
+    }
+    all
+}
+
 /// What the kernel has collected since the last time, by map: keys and words.
-pub fn taken(collected: &Collected, maps: impl Iterator<Item = usize>) -> (BTreeMap<usize, Vec<(Vec<u8>, Vec<u64>)>>, Vec<String>) {
+pub fn taken(
+    collected: &Collected,
+    maps: impl Iterator<Item = usize>,
+) -> (BTreeMap<usize, Vec<(Vec<u8>, Vec<u64>)>>, Vec<String>) {
     let (mut all, mut failed) = (BTreeMap::new(), Vec::new());
     for map in maps.filter(|m| collected.has(*m)) {
         match collected.take(map) {

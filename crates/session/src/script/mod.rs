@@ -261,7 +261,7 @@ fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
     let mut refused = false;
     for clause in &program.clauses {
         for leaf in &clause.leaves {
-            let Some((what, todo)) = places::unknown(leaf, clause) else { continue };
+            let Some((what, todo)) = places::unknown(program, leaf, clause) else { continue };
             let at = lang::diag::place(clause.span, text);
             let at = at.split('-').next().unwrap_or_default();
             eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");

@@ -9,6 +9,7 @@ use engine::capture::captures;
 use engine::provider::{self, Probe, quoting};
 use engine::request::probe_enabling;
 use engine::request::select::Calls;
+use engine::rights;
 use engine::{Error, Result};
 use events::registry;
 use events::schema::{Class, Ret, Schema};
@@ -565,7 +566,7 @@ impl Places {
 }
 
 /// What of a leaf no event of a clause has, and what to do about it.
-pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String, &'static str)> {
+pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String, &'static str)> {
     let name = match &leaf.what {
         What::Value(name) => (*name).to_string(),
         What::Kind("nsecs", clock) if clock == "monotonic" => return None,
@@ -573,6 +574,9 @@ pub fn unknown(leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String
         What::Kind(name, of) => format!("{name}({of})"),
         What::Register(name) => format!("reg(\"{name}\")"),
         What::Address(_, name) => format!("the address of {name}"),
+        What::Memory(n) if !rights::is_root() && program.hoisted.get(*n).is_some_and(|h| h.reads_kernel()) => {
+            return Some(("memory of the kernel is for root".into(), "run trapline as root"));
+        }
         _ => return None,
     };
     let points = || clause.points.iter();

@@ -9,6 +9,7 @@ use events::names::Names as _;
 use events::{Event, Schema};
 use lang::script::ir::{Leaf, What};
 use lang::script::run::{self, Datum};
+use lang::script::types::Type;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -23,6 +24,8 @@ pub enum Get {
     Text(usize),
     /// The number of a stack, of at most so many frames.
     Stack(usize, u32),
+    /// The string that was read of memory, of at most so many bytes.
+    Memory(usize, u32),
     /// The result.
     Result,
     /// The number of the call.
@@ -102,9 +105,20 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
         What::Number(n) => value(&format!("arg{n}")),
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
+        What::Memory(n) => match (schema.arg(&memory(*n)), &leaf.ty) {
+            (None, _) => Get::Nothing,
+            (Some(i), Type::Str(most)) => Get::Memory(i, *most),
+            (Some(i), Type::Array(_, n)) => Get::Memory(i, u32::try_from(*n).unwrap_or(u32::MAX)),
+            (Some(i), _) => Get::Arg(i),
+        },
         _ => Get::Nothing,
     };
     leaves.iter().map(one).collect()
+}
+
+/// The field of memory that clauses read.
+pub fn memory(n: usize) -> String {
+    format!("memory{n}")
 }
 
 /// The stacks that clauses have read.
@@ -213,6 +227,15 @@ impl run::Event for Seen<'_> {
                 cap => {
                     let tail = self.ev.tail(*i, false).or_else(|| self.ev.tail(*i, true))?;
                     Some(Datum::Text(tail.bytes, cap == Cap::Cut))
+                }
+            },
+            Get::Memory(i, most) => match self.ev.cap(*i) {
+                Cap::None => None,
+                Cap::Fault => Some(Datum::Text(b"", false)),
+                cap => {
+                    let bytes = self.ev.tail(*i, false)?.bytes;
+                    let own = bytes.get(..*most as usize).unwrap_or(bytes);
+                    Some(Datum::Text(own, own.len() == bytes.len() && cap == Cap::Cut))
                 }
             },
             Get::Nothing => None,

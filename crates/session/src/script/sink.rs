@@ -271,7 +271,7 @@ impl Script {
     }
 
     /// Has clauses run in the kernel, where they can. With `everyone`, the kernel's own threads have events too.
-    pub fn assign(&mut self, enablings: &mut [Enabling], everyone: bool) {
+    pub fn assign(&mut self, enablings: &mut [Enabling], everyone: bool) -> Result<()> {
         for enabling in enablings.iter_mut() {
             if let enabling::What::Probe(probe) = &mut enabling.what
                 && let Some(probe) = Arc::get_mut(probe)
@@ -279,7 +279,9 @@ impl Script {
                 probe.everyone = everyone;
             }
         }
+        let program = Rc::clone(&self.program);
         self.collected = collecting::assign(&Arc::new(self.program.as_ref().clone()), &self.places, enablings);
+        collecting::read_memory(&program, &self.places, enablings)
     }
 
     /// Adds what the kernel has collected to maps that are about to be read.

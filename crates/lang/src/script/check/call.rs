@@ -245,6 +245,7 @@ impl Checker<'_> {
         let index = self.assigned(var, list[2].span);
         let value = make(Kind::Nothing, ty);
         self.assign_var(var, index, &value, list[2].span)?;
+        self.stepped.insert(index);
         Ok(make(Kind::Find(map, key, index), Type::Bool))
     }
 

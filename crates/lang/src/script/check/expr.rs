@@ -278,6 +278,7 @@ impl Checker<'_> {
                     slot.step().map_err(|c| not(&format!("${name}"), &c.holds))?;
                 }
                 let ty = self.var_slot(index).ty();
+                self.stepped.insert(index);
                 Ok(make(Kind::Step { place: Place::Var(index), up, after }, ty))
             }
             _ => Err(Diagnostic::new(Code::Place, span, "only variables and maps are counted")),
@@ -565,7 +566,7 @@ impl Checker<'_> {
         if !matches!(of, Type::Struct(_)) {
             self.size(&of, span)?;
         }
-        Ok(make(Kind::Load(Box::new(x.int()), space), of))
+        Ok(make(Kind::Load(Box::new(x.int()), space), of.within(space)))
     }
 
     /// The string at an address, of a structure's characters, or the string itself.
@@ -669,7 +670,7 @@ impl Checker<'_> {
             Type::Pointer(_, space) => {
                 let space = *space;
                 let at = Int::Binary(Op::Add, Box::new(x.int()), Box::new(offset));
-                Ok(make(Kind::Load(Box::new(at), space), item))
+                Ok(make(Kind::Load(Box::new(at), space), item.within(space)))
             }
             _ => Ok(at_offset(x, offset, item)),
         }
@@ -689,7 +690,7 @@ fn at_offset(x: Expr, offset: Int, ty: Type) -> Expr {
     match x.kind {
         Kind::Load(address, space) => {
             let at = if offset == Int::Const(0) { address } else { Box::new(Int::binary(Op::Add, *address, offset)) };
-            make(Kind::Load(at, space), ty)
+            make(Kind::Load(at, space), ty.within(space))
         }
         _ => make(Kind::Piece(Box::new(x), Box::new(offset)), ty),
     }

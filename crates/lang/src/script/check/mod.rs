@@ -132,6 +132,8 @@ struct Checker<'c> {
     leaves: Vec<ir::Leaf>,
     /// The maps that it uses.
     used: RefCell<BTreeSet<usize>>,
+    /// The variables that expressions change.
+    stepped: BTreeSet<usize>,
     loops: usize,
 }
 
@@ -160,6 +162,7 @@ pub(super) fn check(
         ended: BTreeSet::new(),
         leaves: Vec::new(),
         used: RefCell::default(),
+        stepped: BTreeSet::new(),
         loops: 0,
     };
     for round in 0.. {
@@ -189,7 +192,10 @@ pub(super) fn check(
     }
     c.messages.truncate(MAX_REPORTED);
     let (sites, config) = (c.sites, c.config);
-    Ok(ir::Program { clauses, maps, sites, config, declarations: c.declarations, warnings: c.messages })
+    let (declarations, warnings) = (c.declarations, c.messages);
+    let mut program = ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, warnings };
+    super::hoist::hoist(&mut program);
+    Ok(program)
 }
 
 impl<'c> Checker<'c> {
@@ -207,6 +213,7 @@ impl<'c> Checker<'c> {
         self.scopes = vec![HashMap::new()];
         self.leaves.clear();
         self.used.borrow_mut().clear();
+        self.stepped.clear();
         self.ended.clear();
         let predicate = clause.predicate.as_ref().and_then(|e| {
             let truth = self.truth_of(e);
@@ -217,8 +224,9 @@ impl<'c> Checker<'c> {
         let vars = self.now.vars[index].iter().map(|v| v.slot.ty()).collect();
         let leaves = std::mem::take(&mut self.leaves);
         let maps = std::mem::take(self.used.get_mut()).into_iter().collect();
+        let stepped = std::mem::take(&mut self.stepped).into_iter().collect();
         let (points, span) = (clause.points.clone(), clause.span);
-        ir::Clause { points, predicate, body, vars, leaves, predicate_leaves, maps, span }
+        ir::Clause { points, predicate, body, vars, leaves, predicate_leaves, maps, stepped, span }
     }
 
     /// Mistakes that may follow from others are shown where there are no others.

@@ -1,0 +1,306 @@
+//! Memory that clauses of events read: what depends on the event alone becomes a value of the event, so that who makes the event can read it.
+//!
+//! ```text
+//! printf("%s", str(((struct file *)arg0)->name))    leaf: memory 0 = str(*(arg0 + 24))    printf("%s", leaf)
+//! ```
+//!
+//! Invariant: an expression that is moved depends on leaves, constants and memory, and changes nothing.
+
+use super::ir::{Clause, Cond, Expr, Int, Kind, Leaf, Place, Program, Stmt, What};
+use super::types::{Space, Type};
+use crate::ir::Leaf as Of;
+
+/// The most that a clause may read so.
+const MOST: usize = 16;
+
+/// An expression of memory: what it is of a clause that wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hoisted {
+    /// The clause whose leaves it names.
+    pub clause: usize,
+    /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`].
+    pub expr: Expr,
+}
+
+impl Hoisted {
+    /// Whether it reads memory of the kernel.
+    pub fn reads_kernel(&self) -> bool {
+        let of_kernel = |e: &Expr| matches!(e.kind, Kind::Load(_, Space::Kernel) | Kind::TextAt(_, Space::Kernel, _));
+        let mut any = of_kernel(&self.expr);
+        inner(&self.expr, &mut |e| any |= of_kernel(e));
+        any
+    }
+}
+
+/// Moves what clauses of events read of memory into their leaves, where that is possible.
+pub(super) fn hoist(program: &mut Program) {
+    let mut all = Vec::new();
+    for (nth, clause) in program.clauses.iter_mut().enumerate() {
+        if clause.points.iter().any(|p| p.is_special() || p.is_interval()) {
+            continue;
+        }
+        let leaves = std::mem::take(&mut clause.leaves);
+        let known = Known::of(clause);
+        let mut moves = Moves { clause: nth, leaves, all: &mut all, here: 0, known };
+        if let Some(predicate) = &mut clause.predicate {
+            moves.cond(predicate);
+            // What is read for the predicate is read first.
+            if moves.here > 0 {
+                clause.predicate_leaves = moves.leaves.len();
+            }
+        }
+        moves.stmts(&mut clause.body);
+        clause.leaves = moves.leaves;
+    }
+    program.hoisted = all;
+}
+
+/// Calls `each` with the memory that the address of an expression reads.
+fn inner(e: &Expr, each: &mut dyn FnMut(&Expr)) {
+    if let Kind::Load(address, _) | Kind::TextAt(address, ..) = &e.kind {
+        address.leaves(&mut |leaf| {
+            if let Of::Value(value) = leaf {
+                each(value);
+                inner(value, each);
+            }
+        });
+    }
+}
+
+/// Variables that have one value in a run, which the event decides.
+struct Known(Vec<Option<Int>>);
+
+impl Known {
+    fn of(clause: &Clause) -> Known {
+        let vars = clause.vars.len();
+        let mut sets: Vec<Vec<Option<&Expr>>> = vec![Vec::new(); vars];
+        assigned(&clause.body, &mut sets);
+        // `$x++` and find() are parts of expressions.
+        for var in &clause.stepped {
+            sets.get_mut(*var).into_iter().for_each(|all| all.push(None));
+        }
+        let mut known = Known(vec![None; vars]);
+        // One may depend on another that is set before.
+        for _ in 0..vars {
+            for (var, sets) in sets.iter().enumerate() {
+                if let [Some(e)] = sets[..]
+                    && e.ty.as_int().is_some()
+                    && known.0[var].is_none()
+                {
+                    known.0[var] = known.number(&e.clone().int());
+                }
+            }
+        }
+        known
+    }
+
+    /// A number that depends on the event alone, without variables.
+    fn number(&self, i: &Int) -> Option<Int> {
+        let both = |a: &Int, b: &Int| Some((Box::new(self.number(a)?), Box::new(self.number(b)?)));
+        Some(match i {
+            Int::Const(v) => Int::Const(*v),
+            Int::Value(v) => match &v.kind {
+                Kind::Leaf(_) => i.clone(),
+                Kind::Var(var) => self.0.get(*var)?.clone()?,
+                Kind::Load(address, space) => {
+                    let kind = Kind::Load(Box::new(self.number(address)?), *space);
+                    Int::Value(Box::new(Expr { kind, ty: v.ty.clone() }))
+                }
+                _ => return None,
+            },
+            Int::Cast(cast, x) => Int::Cast(*cast, Box::new(self.number(x)?)),
+            Int::Minus(x) => Int::Minus(Box::new(self.number(x)?)),
+            Int::Complement(x) => Int::Complement(Box::new(self.number(x)?)),
+            Int::Binary(op, a, b) => {
+                let (a, b) = both(a, b)?;
+                Int::Binary(*op, a, b)
+            }
+            Int::Or(a, b) => {
+                let (a, b) = both(a, b)?;
+                Int::Or(a, b)
+            }
+            Int::Choice(..) | Int::Truth(_) => return None,
+        })
+    }
+
+    /// A number or a string in memory, at an address that the event decides, without variables.
+    fn memory(&self, e: &Expr) -> Option<Expr> {
+        let kind = match &e.kind {
+            Kind::Load(address, space) if e.ty.as_int().is_some() || e.ty.is_text() => {
+                Kind::Load(Box::new(self.number(address)?), *space)
+            }
+            Kind::TextAt(address, space, length)
+                if matches!(e.ty, Type::Str(_)) && matches!(**length, Int::Const(_)) =>
+            {
+                Kind::TextAt(Box::new(self.number(address)?), *space, length.clone())
+            }
+            _ => return None,
+        };
+        Some(Expr { kind, ty: e.ty.clone() })
+    }
+}
+
+/// What is assigned to each variable: None of what is no simple assignment.
+fn assigned<'s>(list: &'s [Stmt], sets: &mut [Vec<Option<&'s Expr>>]) {
+    let other = |sets: &mut [Vec<Option<&'s Expr>>], var: usize, e: Option<&'s Expr>| {
+        sets.get_mut(var).into_iter().for_each(|all| all.push(e));
+    };
+    for s in list {
+        match s {
+            Stmt::Set(Place::Var(var), e) => other(sets, *var, Some(e)),
+            Stmt::Change(Place::Var(var), ..) => other(sets, *var, None),
+            Stmt::If(arms, rest) => {
+                arms.iter().for_each(|(_, list)| assigned(list, sets));
+                assigned(rest, sets);
+            }
+            Stmt::While(_, list, _) | Stmt::Repeat(_, list) | Stmt::Block(list) => assigned(list, sets),
+            Stmt::Range(var, _, _, list, _) | Stmt::Each(_, var, list) => {
+                other(sets, *var, None);
+                assigned(list, sets);
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Moves<'a> {
+    clause: usize,
+    leaves: Vec<Leaf>,
+    all: &'a mut Vec<Hoisted>,
+    here: usize,
+    known: Known,
+}
+
+impl Moves<'_> {
+    fn expr(&mut self, e: &mut Expr) {
+        if self.here < MOST
+            && let Some(read) = self.known.memory(e)
+        {
+            let what = What::Memory(self.all.len());
+            let found = self.all.iter().position(|h| h.clause == self.clause && h.expr == read);
+            let what = found.map_or(what, What::Memory);
+            let known = self.leaves.iter().position(|l| l.what == what);
+            let index = known.unwrap_or(self.leaves.len());
+            if known.is_none() {
+                self.all.push(Hoisted { clause: self.clause, expr: read });
+                self.leaves.push(Leaf { what, ty: e.ty.clone() });
+                self.here += 1;
+            }
+            e.kind = Kind::Leaf(index);
+            return;
+        }
+        match &mut e.kind {
+            Kind::Map(_, list)
+            | Kind::HasKey(_, list)
+            | Kind::Delete(_, list)
+            | Kind::Find(_, list, _)
+            | Kind::Tuple(list) => {
+                list.iter_mut().for_each(|e| self.expr(e));
+            }
+            Kind::Call(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
+            Kind::Int(i) => self.int(i),
+            Kind::Choice(c, a, b) => {
+                self.cond(c);
+                self.expr(a);
+                self.expr(b);
+            }
+            Kind::Part(of, _) => self.expr(of),
+            Kind::Load(address, _) => self.int(address),
+            Kind::Piece(of, offset) => {
+                self.expr(of);
+                self.int(offset);
+            }
+            Kind::TextAt(address, _, length) => {
+                self.int(address);
+                self.int(length);
+            }
+            Kind::Step { place, .. } => self.place(place),
+            Kind::Block(list, value) => {
+                self.stmts(list);
+                self.expr(value);
+            }
+            Kind::Nothing | Kind::Const(..) | Kind::Text(_) | Kind::Leaf(_) | Kind::Var(_) | Kind::Length(_) => {}
+        }
+    }
+
+    fn place(&mut self, place: &mut Place) {
+        if let Place::Map(_, key) = place {
+            key.iter_mut().for_each(|e| self.expr(e));
+        }
+    }
+
+    fn int(&mut self, i: &mut Int) {
+        match i {
+            Int::Const(_) => {}
+            Int::Value(v) => self.expr(v),
+            Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => self.int(x),
+            Int::Binary(_, a, b) | Int::Or(a, b) => {
+                self.int(a);
+                self.int(b);
+            }
+            Int::Choice(c, a, b) => {
+                self.cond(c);
+                self.int(a);
+                self.int(b);
+            }
+            Int::Truth(c) => self.cond(c),
+        }
+    }
+
+    fn cond(&mut self, c: &mut Cond) {
+        match c {
+            Cond::Const(_) => {}
+            Cond::Compare(_, a, b) => {
+                self.int(a);
+                self.int(b);
+            }
+            Cond::Test(equal) => {
+                self.expr(&mut equal.0);
+                self.expr(&mut equal.1);
+            }
+            Cond::Not(c) => self.cond(c),
+            Cond::All(list) | Cond::Any(list) => list.iter_mut().for_each(|c| self.cond(c)),
+        }
+    }
+
+    fn stmts(&mut self, list: &mut [Stmt]) {
+        for s in list {
+            match s {
+                Stmt::Eval(e) | Stmt::Print(e) | Stmt::Join(e, _) => self.expr(e),
+                Stmt::Set(place, e) => {
+                    self.place(place);
+                    self.expr(e);
+                }
+                Stmt::Change(place, _, i) => {
+                    self.place(place);
+                    self.int(i);
+                }
+                Stmt::Collect(_, key, _, value) => {
+                    key.iter_mut().for_each(|e| self.expr(e));
+                    value.iter_mut().for_each(|i| self.int(i));
+                }
+                Stmt::If(arms, rest) => {
+                    for (c, list) in arms {
+                        self.cond(c);
+                        self.stmts(list);
+                    }
+                    self.stmts(rest);
+                }
+                Stmt::While(c, list, _) => {
+                    self.cond(c);
+                    self.stmts(list);
+                }
+                Stmt::Range(_, a, b, list, _) => {
+                    self.int(a);
+                    self.int(b);
+                    self.stmts(list);
+                }
+                Stmt::Repeat(_, list) | Stmt::Each(_, _, list) | Stmt::Block(list) => self.stmts(list),
+                Stmt::Write(_, _, list) | Stmt::PrintKey(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
+                Stmt::PrintMap(_, a, b) => a.iter_mut().chain(b).for_each(|i| self.int(i)),
+                Stmt::Exit(code) => code.iter_mut().for_each(|i| self.int(i)),
+                Stmt::Break | Stmt::Continue | Stmt::Return | Stmt::Clear(_) | Stmt::Zero(_) | Stmt::Time(_) => {}
+            }
+        }
+    }
+}
