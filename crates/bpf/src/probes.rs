@@ -7,6 +7,7 @@
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
 //! rings, so that a flood of one enabling's events drops none of another.
 
+mod clause;
 pub mod collect;
 mod fields;
 mod filter;

@@ -32,13 +32,16 @@ pub fn run(ask: &Ask) -> Result<Status> {
     run_with(ask, Own::default())
 }
 
+/// Changes what is enabled.
+pub type Adjust = dyn FnOnce(&mut [Enabling]) -> Result<()>;
+
 /// What somebody adds to a recording.
 #[derive(Default)]
 pub struct Own {
     /// Who gets the events too, as they come.
     pub sinks: Vec<Box<dyn Sink>>,
     /// What is enabled may be adjusted before it begins.
-    pub adjust: Option<Box<dyn FnOnce(&mut [Enabling]) -> Result<()>>>,
+    pub adjust: Option<Box<Adjust>>,
 }
 
 /// Records, and gives the events to other sinks too. With them, no view is shown that is not asked for.

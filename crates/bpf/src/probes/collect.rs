@@ -8,6 +8,7 @@
 //! All values lie on the stack, below the slots of the frame; nothing is claimed, so that a run which interrupts another one collects too.
 //! Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
 
+pub use super::clause::{From, Number};
 use super::fields::{Plan, Value, going, value};
 use super::whose;
 use crate::asm::{Assembler, Label};
@@ -40,31 +41,6 @@ const COMM: usize = 16;
 const TRIES: usize = 4;
 /// `BPF_NOEXIST`.
 const NO_EXIST: i32 = 1;
-
-/// Where a value of a clause comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
-    /// The process.
-    Pid,
-    /// The thread.
-    Tid,
-    /// The thread's user.
-    Uid,
-    /// The thread's group.
-    Gid,
-    /// The processor.
-    Cpu,
-    /// The monotonic clock.
-    Nsecs,
-    /// The name of the thread, in keys only.
-    Comm,
-    /// A field of the plan.
-    Field(usize),
-    /// Memory: the number of what the script reads so.
-    Memory(usize),
-    /// The kernel does not have it.
-    Nothing,
-}
 
 /// A part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,7 +168,7 @@ fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
 fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
     match c {
         ir::Cond::Const(_) | ir::Cond::Test(_) => {}
-        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(|x| each(x)),
+        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(each),
         ir::Cond::Not(c) => conditions(c, each),
         ir::Cond::All(list) | ir::Cond::Any(list) => list.iter().for_each(|c| conditions(c, each)),
     }
@@ -423,21 +399,6 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
     Ok(())
 }
 
-/// A number of a script that is a field of an event, or the address of one that is a string.
-#[derive(Debug)]
-pub struct Number {
-    /// The number.
-    pub number: Int,
-    /// Where the values come from that it names, by the numbers of the clause's leaves.
-    pub leaves: Vec<From>,
-}
-
-impl PartialEq for Number {
-    fn eq(&self, other: &Number) -> bool {
-        self.number == other.number && self.leaves == other.leaves
-    }
-}
-
 /// r1 = a number of a script.
 pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
     let mut wanted = vec![false; number.leaves.len()];
@@ -467,7 +428,7 @@ fn mark(number: &Int, wanted: &mut [bool]) {
     number.leaves(&mut |leaf| {
         if let Leaf::Value(value) = leaf {
             match &value.kind {
-                Kind::Leaf(i) => wanted.iter_mut().nth(*i).into_iter().for_each(|w| *w = true),
+                Kind::Leaf(i) => wanted.get_mut(*i).into_iter().for_each(|w| *w = true),
                 Kind::Load(address, _) => mark(address, wanted),
                 _ => {}
             }

@@ -40,7 +40,7 @@ pub enum Value {
     /// The thread's group.
     Gid,
     /// A number of a script's clause.
-    Script(std::sync::Arc<super::collect::Number>),
+    Script(std::sync::Arc<super::clause::Number>),
     /// `size` bytes of the process's memory at the sum of registers and a displacement: the registers are 8 bytes of the context at
     /// these offsets, the second one is multiplied.
     User {

@@ -70,7 +70,7 @@ pub enum Source {
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The number, or the address of a string.
-    pub number: std::sync::Arc<bpf::probes::collect::Number>,
+    pub number: std::sync::Arc<crate::request::collecting::Number>,
     /// It is the address of a string: of the process, or of the kernel.
     pub text: Option<bool>,
 }

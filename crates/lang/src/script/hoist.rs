@@ -6,21 +6,12 @@
 //!
 //! Invariant: an expression that is moved depends on leaves, constants and memory, and changes nothing.
 
-use super::ir::{Clause, Cond, Expr, Int, Kind, Leaf, Place, Program, Stmt, What};
+use super::ir::{Clause, Cond, Expr, Hoisted, Int, Kind, Leaf, Place, Program, Stmt, What};
 use super::types::{Space, Type};
 use crate::ir::Leaf as Of;
 
 /// The most that a clause may read so.
 const MOST: usize = 16;
-
-/// An expression of memory: what it is of a clause that wants it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hoisted {
-    /// The clause whose leaves it names.
-    pub clause: usize,
-    /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`].
-    pub expr: Expr,
-}
 
 impl Hoisted {
     /// Whether it reads memory of the kernel.

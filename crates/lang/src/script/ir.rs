@@ -34,11 +34,20 @@ pub struct Program {
     /// Its settings.
     pub config: Config,
     /// What its clauses read of memory.
-    pub hoisted: Vec<super::hoist::Hoisted>,
+    pub hoisted: Vec<Hoisted>,
     /// The types that it declares.
     pub declarations: Declarations,
     /// What is doubtful in it.
     pub warnings: Vec<Diagnostic>,
+}
+
+/// An expression of memory: what it is of a clause that wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hoisted {
+    /// The clause whose leaves it names.
+    pub clause: usize,
+    /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`].
+    pub expr: Expr,
 }
 
 /// A clause.

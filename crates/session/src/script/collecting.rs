@@ -11,7 +11,9 @@
 use super::places::{As, Places};
 use super::seen::{Get, gets, memory};
 use engine::Result;
-use engine::request::collecting::{Clause, Collected, Collecting, From, Number, can_collect, is_readable, layout};
+use engine::request::collecting::{
+    Clause, Collected, Collecting, From, Number, Taken, can_collect, is_readable, layout,
+};
 use engine::request::enabling::{Enabling, What};
 use engine::request::probe_enabling::{ProbeEnabling, Script, Source};
 use engine::rights;
@@ -20,7 +22,7 @@ use events::types::{Fmt, Int, StrKind, Type as FieldType};
 use lang::script::Program;
 use lang::script::ir::{Expr, Kind, Leaf, What as Read};
 use lang::script::types::Space;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The clauses of an enabling.
@@ -181,17 +183,18 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
     all
 }
 
-/// What the kernel has collected since the last time, by map: keys and words.
+/// What the kernel has collected since the last time: `each` gets maps and what they have held; why something could not be read.
 pub fn taken(
     collected: &Collected,
     maps: impl Iterator<Item = usize>,
-) -> (BTreeMap<usize, Vec<(Vec<u8>, Vec<u64>)>>, Vec<String>) {
-    let (mut all, mut failed) = (BTreeMap::new(), Vec::new());
+    mut each: impl FnMut(usize, Taken),
+) -> Vec<String> {
+    let mut failed = Vec::new();
     for map in maps.filter(|m| collected.has(*m)) {
         match collected.take(map) {
-            Ok(found) => _ = all.insert(map, found.into_iter().map(|t| (t.key, t.words)).collect()),
+            Ok(found) => found.into_iter().for_each(|taken| each(map, taken)),
             Err(e) => failed.push(format!("@{}: what it holds cannot be read: {e}", collected.script.maps[map].name)),
         }
     }
-    (all, failed)
+    failed
 }

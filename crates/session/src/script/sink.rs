@@ -287,10 +287,8 @@ impl Script {
     /// Adds what the kernel has collected to maps that are about to be read.
     fn sync(&mut self, maps: impl Iterator<Item = usize>) {
         let Some(collected) = self.collected.clone() else { return };
-        let (taken, failed) = collecting::taken(&collected, maps);
-        for (map, rows) in taken {
-            rows.iter().for_each(|(key, words)| self.machine.merge(map, key, words));
-        }
+        let machine = &mut self.machine;
+        let failed = collecting::taken(&collected, maps, |map, t| machine.merge(map, &t.key, &t.words));
         self.unread.extend(failed);
     }
 
