@@ -42,6 +42,7 @@ helpers! {
     GetStackid = 27 "get_stackid" "`(ctx, map, flags) -> id or -errno`";
     GetCurrentTask = 35 "get_current_task" "`() -> task`, as a number";
     CurrentTaskUnderCgroup = 37 "current_task_under_cgroup" "`(map, index) -> 0, 1 or -errno`";
+    GetNumaNodeId = 42 "get_numa_node_id" "`() -> node`";
     ProbeReadStr = 45 "probe_read_str" "`(dst, size, address) -> length with NUL or -errno`";
     PerfEventReadValue = 55 "perf_event_read_value" "`(map, flags, dst, size) -> 0 or -errno`";
     GetStack = 67 "get_stack" "`(ctx, dst, size, flags) -> bytes or -errno`";
@@ -50,6 +51,7 @@ helpers! {
     ProbeReadKernel = 113 "probe_read_kernel" "`(dst, size, address) -> 0 or -errno`; dst is zeroed on failure";
     ProbeReadUserStr = 114 "probe_read_user_str" "`(dst, size, address) -> length with NUL or -errno`";
     ProbeReadKernelStr = 115 "probe_read_kernel_str" "`(dst, size, address) -> length with NUL or -errno`";
+    Jiffies64 = 118 "jiffies64" "`() -> ticks`";
     GetNsCurrentPidTgid = 120 "get_ns_current_pid_tgid" "`(dev, ino, dst, 8) -> 0 or -errno`: {u32 tid, u32 tgid} there";
     KtimeGetBootNs = 125 "ktime_get_boot_ns" "`() -> ns` since boot, with suspension";
     SeqWrite = 127 "seq_write" "`(seq, data, size) -> 0 or -errno`; in iterators";
@@ -78,6 +80,7 @@ helpers! {
     Strncmp = 182 "strncmp" "`(string, size, constant string) -> order`";
     CopyFromUserTask = 191 "copy_from_user_task" "`(dst, size, address, task, 0) -> 0 or -errno`; sleepable only";
     MapLookupPercpuElem = 195 "map_lookup_percpu_elem" "`(map, key, cpu) -> value or NULL`";
+    KtimeGetTaiNs = 208 "ktime_get_tai_ns" "`() -> ns` of International Atomic Time";
 }
 
 impl Helper {

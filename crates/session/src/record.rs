@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
-    run_with(ask, Own::default())
+    run_own(ask, Own::default())
 }
 
 /// Changes what is enabled.
@@ -44,11 +44,19 @@ pub struct Own {
     pub adjust: Option<Box<Adjust>>,
 }
 
-/// Records, and gives the events to other sinks too. With them, no view is shown that is not asked for.
+/// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
 ///
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
-pub fn run_with(ask: &Ask, own: Own) -> Result<Status> {
+pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
+    run_own(ask, Own { sinks, adjust: None })
+}
+
+/// Records, with what somebody adds.
+///
+/// # Errors
+/// Something that is asked for is not possible here; the command is not started then.
+pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
     let mut requests = requests(ask)?;
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;

@@ -12,7 +12,7 @@ pub mod build;
 mod describe;
 mod raw;
 mod vmlinux;
-pub use describe::Described;
+pub use describe::{Described, Part, Shape};
 pub use raw::{BtfError, Kind};
 pub use vmlinux::{Blob, KernelBtf};
 

@@ -17,6 +17,18 @@ pub enum From {
     Cpu,
     /// The monotonic clock.
     Nsecs,
+    /// The address of the kernel's structure of the task.
+    Task,
+    /// Ticks of the kernel's clock.
+    Jiffies,
+    /// The NUMA node.
+    Numa,
+    /// The number of the control group.
+    Cgroup,
+    /// The clock that goes on while the machine sleeps.
+    Boot,
+    /// The clock of International Atomic Time.
+    Tai,
     /// The name of the thread, in keys only.
     Comm,
     /// A field of the plan.

@@ -235,6 +235,7 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
     hoisted.clause == clause.number
         && match &hoisted.expr.kind {
             Kind::Load(address, space) | Kind::TextAt(address, space, _) => of(space) && check.int(address),
+            Kind::Leaf(_) => check.number(&hoisted.expr),
             _ => false,
         }
 }
@@ -440,6 +441,17 @@ fn mark(number: &Int, wanted: &mut [bool]) {
 fn read(e: &mut Emitter<'_>, plan: &Plan<'_>, from: From, at: i16) {
     match from {
         From::Pid | From::Tid => e.current_id(from == From::Pid),
+        From::Task | From::Jiffies | From::Numa | From::Cgroup | From::Boot | From::Tai => {
+            e.call(match from {
+                From::Task => Helper::GetCurrentTask,
+                From::Jiffies => Helper::Jiffies64,
+                From::Numa => Helper::GetNumaNodeId,
+                From::Cgroup => Helper::GetCurrentCgroupId,
+                From::Boot => Helper::KtimeGetBootNs,
+                _ => Helper::KtimeGetTaiNs,
+            });
+            e.mov(R1, R0);
+        }
         From::Uid => value(e, &Value::Uid),
         From::Gid => value(e, &Value::Gid),
         From::Cpu => value(e, &Value::Cpu),

@@ -50,8 +50,8 @@ fn mistakes_are_shown_where_they_are() {
         ("heap:new { @ = count(); }", "stdin:1:1-9: ERROR: heap:new: no such probe"),
         ("process:die { @ = count(); }", "stdin:1:1-12: ERROR: process:die: no such event of processes"),
         (
-            "software:page-faults:1 { @[numaid] = count(); }",
-            "stdin:1:1: ERROR: 'numaid' is not known at software:page-faults:1",
+            "software:page-faults:1 { @[usermode] = count(); }",
+            "stdin:1:1: ERROR: 'usermode' is not known at software:page-faults:1",
         ),
         ("function:main { @ = max(dur); }", "stdin:1:1: ERROR: 'dur' is not known at function:main"),
     ] {
@@ -106,7 +106,7 @@ fn ptrace_and_the_kernel_give_the_same() {
 #[test]
 fn a_recording_gives_what_the_session_gave() {
     let Some(program) = testkit::compile("gcc", "cookbook_shop", "cookbook/shop.c", &["-g", "-O1"]) else { return };
-    let text = "syscall:write { @bytes[args.fd] = sum(retval); @h = hist(retval); } syscall:clock_nanosleep { @n[dur > 10000000] = count(); }";
+    let text = "syscall:write { @bytes[args.fd] = sum(retval); @h = hist(retval); } syscall:clock_nanosleep { @n[dur > 10000] = count(); }";
     lab::each_user(|user| {
         let dir = lab::scratch();
         testkit::open_to_all(&dir, 0o777);
@@ -211,6 +211,13 @@ fn memory_is_read_where_the_event_happens() {
     );
     let line = |n: u32| format!("a t 11 {n} inner name tagged 6 19\n");
     assert_eq!(script(User::Me, &printed, &program), format!("{}{}{}\n\n", line(0), line(1), line(2)));
+    // The kernel's own structures, by its BTF.
+    let kernel = format!(
+        "uprobe:{program}:f {{ $t = (struct task_struct *)curtask; @[$t->pid == tid, $t->comm, $t->real_parent->pid > 0] = count(); }}
+         rawtracepoint:sched_process_exit {{ @exit[args.p->comm] = count(); }}"
+    );
+    let out = script(User::Me, &kernel, &program);
+    assert!(out.contains("@[true, script_memory, true]: 3\n") && out.contains("@exit[script_memory]: 1\n"), "{out}");
     // What is not there is zero.
     let collected = format!(
         "{STRUCTURES} uprobe:{program}:f /((struct outer *)arg0)->a == 42/ {{ $o = (struct outer *)arg0;

@@ -9,6 +9,7 @@
 use super::ir::{Clause, Cond, Expr, Hoisted, Int, Kind, Leaf, Place, Program, Stmt, What};
 use super::types::{Space, Type};
 use crate::ir::Leaf as Of;
+use std::collections::BTreeSet;
 
 /// The most that a clause may read so.
 const MOST: usize = 16;
@@ -24,7 +25,7 @@ impl Hoisted {
 }
 
 /// Moves what clauses of events read of memory into their leaves, where that is possible.
-pub(super) fn hoist(program: &mut Program) {
+pub fn hoist(program: &mut Program) {
     let mut all = Vec::new();
     for (nth, clause) in program.clauses.iter_mut().enumerate() {
         if clause.points.iter().any(|p| p.is_special() || p.is_interval()) {
@@ -32,7 +33,7 @@ pub(super) fn hoist(program: &mut Program) {
         }
         let leaves = std::mem::take(&mut clause.leaves);
         let known = Known::of(clause);
-        let mut moves = Moves { clause: nth, leaves, all: &mut all, here: 0, known };
+        let mut moves = Moves { clause: nth, leaves, all: &mut all, here: 0, known, used: BTreeSet::new() };
         if let Some(predicate) = &mut clause.predicate {
             moves.cond(predicate);
             // What is read for the predicate is read first.
@@ -41,6 +42,7 @@ pub(super) fn hoist(program: &mut Program) {
             }
         }
         moves.stmts(&mut clause.body);
+        clause.idle = (0..moves.leaves.len()).filter(|i| !moves.used.contains(i)).collect();
         clause.leaves = moves.leaves;
     }
     program.hoisted = all;
@@ -160,12 +162,18 @@ struct Moves<'a> {
     all: &'a mut Vec<Hoisted>,
     here: usize,
     known: Known,
+    /// The leaves that are read.
+    used: BTreeSet<usize>,
 }
 
 impl Moves<'_> {
     fn expr(&mut self, e: &mut Expr) {
+        let of_program = |e: &Expr| match e.kind {
+            Kind::Leaf(i) => self.leaves.get(i).filter(|l| l.what.is_of_programs()).map(|_| e.clone()),
+            _ => None,
+        };
         if self.here < MOST
-            && let Some(read) = self.known.memory(e)
+            && let Some(read) = self.known.memory(e).or_else(|| of_program(e))
         {
             let what = What::Memory(self.all.len());
             let found = self.all.iter().position(|h| h.clause == self.clause && h.expr == read);
@@ -178,6 +186,7 @@ impl Moves<'_> {
                 self.here += 1;
             }
             e.kind = Kind::Leaf(index);
+            self.used.insert(index);
             return;
         }
         match &mut e.kind {
@@ -210,7 +219,8 @@ impl Moves<'_> {
                 self.stmts(list);
                 self.expr(value);
             }
-            Kind::Nothing | Kind::Const(..) | Kind::Text(_) | Kind::Leaf(_) | Kind::Var(_) | Kind::Length(_) => {}
+            Kind::Leaf(i) => _ = self.used.insert(*i),
+            Kind::Nothing | Kind::Const(..) | Kind::Text(_) | Kind::Var(_) | Kind::Length(_) => {}
         }
     }
 

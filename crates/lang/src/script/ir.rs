@@ -46,7 +46,8 @@ pub struct Program {
 pub struct Hoisted {
     /// The clause whose leaves it names.
     pub clause: usize,
-    /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`].
+    /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`]; of what only programs have,
+    /// [`Kind::Leaf`].
     pub expr: Expr,
 }
 
@@ -65,6 +66,8 @@ pub struct Clause {
     pub leaves: Vec<Leaf>,
     /// So many of them the predicate reads.
     pub predicate_leaves: usize,
+    /// The leaves that only the memory of other leaves depends on.
+    pub idle: Vec<usize>,
     /// The maps that it uses, by their numbers.
     pub maps: Vec<usize>,
     /// The variables that expressions change: `$x++`, `find(…, $x)`.
@@ -131,6 +134,17 @@ pub enum What {
     Address(Space, String),
     /// Memory: the number of what [`super::hoist`] has moved.
     Memory(usize),
+}
+
+impl What {
+    /// Whether only programs of the kernel have it, and no event.
+    pub fn is_of_programs(&self) -> bool {
+        match self {
+            What::Value(name) => matches!(*name, "curtask" | "jiffies" | "numaid" | "cgroup"),
+            What::Kind(name, of) => *name == "nsecs" && matches!(of.as_str(), "boot" | "tai"),
+            _ => false,
+        }
+    }
 }
 
 /// An expression and its type.

@@ -799,7 +799,7 @@ uprobe:/bin/x:f /arg0 < TWICE/ {
   $q = $o + 1; $b = (uint8[4])arg0; $c = $b[1];
 }",
         expect![[r#"
-            uprobe:/bin/x:f <Number(0): uint64> <Number(1): uint64> <Memory(0): uint8> <Memory(1): int32> <Memory(2): uint16> <Memory(3): uint32> <Memory(4): uint16> struct outer * struct outer * uint8[4] uint8
+            uprobe:/bin/x:f <Number(0): uint64> <Number(1): uint64> struct outer * struct outer * uint8[4] uint8
             @f[]: (uint8,int32,uint32,uint32,enum colour)
             @s[]: (int8,int8,int8,int8,int8,int8)
         "#]],

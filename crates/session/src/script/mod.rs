@@ -9,6 +9,7 @@
 //! A script asks for what any `-e` can ask for, and so every backend serves it: what each probe's clauses read is what is captured.
 
 mod collecting;
+mod kernel_types;
 mod places;
 mod seen;
 mod sink;
@@ -79,7 +80,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
             sinks: vec![Box::new(sink)],
             adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };
-        status = record::run_with(&ask, own);
+        status = record::run_own(&ask, own);
     }
     let script = script.borrow();
     if quiet < 2 {
@@ -230,7 +231,10 @@ fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Resu
         params.config.push((name.trim().into(), value.trim().into()));
     }
     let (all, program) = match script::compile(text, &params, catalogue) {
-        Ok(mut program) => (std::mem::take(&mut program.warnings), Some(program)),
+        Ok(mut program) => {
+            script::hoist::hoist(&mut program);
+            (std::mem::take(&mut program.warnings), Some(program))
+        }
         Err(all) => (all, None),
     };
     for d in all.iter().filter(|d| ask.quiet == 0 || d.severity == Severity::Error) {

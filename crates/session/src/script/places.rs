@@ -5,6 +5,7 @@
 //!                                        └─────► clauses, by the probe's name
 //! ```
 
+use super::kernel_types::{KernelTypes, pointee};
 use engine::capture::captures;
 use engine::provider::{self, Probe, quoting};
 use engine::request::probe_enabling;
@@ -17,6 +18,7 @@ use events::types::{Fmt, Type as Field};
 use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::attach::Point;
+use lang::script::cdecl::Struct;
 use lang::script::ir::{Leaf, What};
 use lang::script::types::{Space, Type};
 use std::cell::RefCell;
@@ -46,6 +48,7 @@ pub struct Catalogue {
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
     known: RefCell<HashMap<String, Rc<[Probe]>>>,
+    types: KernelTypes,
 }
 
 /// What a probe of a script is made of.
@@ -67,12 +70,18 @@ pub enum Kind {
 impl Catalogue {
     /// Of this machine.
     pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
-        Catalogue { of_calls, child, recorded: None, known: RefCell::default() }
+        Catalogue { of_calls, child, recorded: None, known: RefCell::default(), types: KernelTypes::default() }
     }
 
     /// Of a trace: what it has.
     pub fn recorded(classes: Vec<&'static Schema>) -> Catalogue {
-        Catalogue { of_calls: true, child: None, recorded: Some(classes), known: RefCell::default() }
+        Catalogue {
+            of_calls: true,
+            child: None,
+            recorded: Some(classes),
+            known: RefCell::default(),
+            types: KernelTypes::default(),
+        }
     }
 
     /// Whether a trace has a class of this name.
@@ -259,7 +268,7 @@ fn type_of(arg: &provider::ArgInfo, space: Space) -> Option<Type> {
         Encoding::Text => Type::Pointer(Box::new(Type::int(1, true)), space),
         Encoding::Chars if arg.ty.size > 0 => Type::Str(arg.ty.size - 1),
         Encoding::Chars | Encoding::Bytes => Type::Str(lang::script::types::MAX_STRLEN),
-        Encoding::Pointer => Type::Pointer(Box::default(), space),
+        Encoding::Pointer => Type::Pointer(Box::new(pointee(&arg.ty.c).unwrap_or_default()), space),
         Encoding::Float => Type::UINT,
     })
 }
@@ -315,6 +324,14 @@ impl lang::script::World for Catalogue {
             Kind::Probes(pattern) => self.common(&pattern)?.into_iter().find(|a| a.0 == "retval").map(|a| a.1),
             _ => None,
         }
+    }
+
+    fn structure(&self, name: &str) -> Option<Struct> {
+        self.types.structure(name)
+    }
+
+    fn typedef(&self, name: &str) -> Option<Type> {
+        self.types.typedef(name)
     }
 
     fn child(&self) -> Option<u32> {
@@ -587,6 +604,10 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         | "func" | "retval" => true,
         "kstack" | "ustack" => has_stacks(),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
+        _ if leaf.what.is_of_programs() => {
+            let of_programs = |p: &Point| !is_call(p) && !matches!(p.provider.name, "function" | "heap" | "process");
+            (name != "curtask" || rights::is_root()) && has_stacks() && points().all(of_programs)
+        }
         "cpu" => points().all(|p| !matches!(p.provider.name, "function" | "heap" | "process")),
         _ => false,
     };

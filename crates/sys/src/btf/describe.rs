@@ -20,7 +20,96 @@ pub struct Described {
     pub aggregate: bool,
 }
 
+/// A member of a structure, with those of structures in it that have no name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub id: u32,
+    /// Bits from the start of the outermost structure.
+    pub bit: u32,
+    /// Of a bit field, how many bits; else 0.
+    pub width: u32,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing.
+    Void,
+    /// An integer of so many bytes, signed; enumerations are integers too, and `char` is signed.
+    Int(u32, bool),
+    /// An address of a type.
+    Pointer(u32),
+    /// So many of a type.
+    Array(u32, u32),
+    /// A structure or union; its name, or that of the typedef which leads to it, is empty where it has none.
+    Struct(String),
+    /// Something else: a function, a floating-point number.
+    Other,
+}
+
 impl<D: AsRef<[u8]>> Btf<D> {
+    /// What a type is made of.
+    pub fn shape(&self, id: u32) -> Shape {
+        let (mut at, mut named) = (id, String::new());
+        for _ in 0..DEPTH {
+            let Some(t) = self.get(at) else { return Shape::Void };
+            match t.kind {
+                Kind::Typedef => {
+                    named = self.name(at);
+                    at = t.value;
+                }
+                Kind::Volatile | Kind::Const | Kind::Restrict | Kind::TypeTag => at = t.value,
+                Kind::Int => {
+                    let signed = word(self.types(), t.extra).is_some_and(|w| w >> 24 & 1 != 0);
+                    // The kernel is built with unsigned characters; C's are signed here.
+                    return Shape::Int(t.value, signed || self.name(at) == "char");
+                }
+                Kind::Enum | Kind::Enum64 => return Shape::Int(t.value, t.flag),
+                Kind::Ptr => return Shape::Pointer(t.value),
+                Kind::Array => {
+                    let of = |n| word(self.types(), t.extra + n).unwrap_or(0);
+                    return Shape::Array(of(0), of(8));
+                }
+                Kind::Struct | Kind::Union => {
+                    let own = self.name(at);
+                    return Shape::Struct(if own.is_empty() { named } else { own });
+                }
+                Kind::Fwd => return Shape::Struct(self.name(at)),
+                _ => return Shape::Other,
+            }
+        }
+        Shape::Other
+    }
+
+    /// All members of a structure or union; those of members without a name are among them.
+    pub fn parts(&self, id: u32) -> Vec<Part> {
+        let (mut all, mut budget) = (Vec::new(), super::BUDGET);
+        self.add_parts(id, 0, DEPTH, &mut budget, &mut all);
+        all
+    }
+
+    fn add_parts(&self, id: u32, from: u32, depth: usize, budget: &mut u32, all: &mut Vec<Part>) {
+        let Some(t) = self.stripped(id).filter(|t| matches!(t.kind, Kind::Struct | Kind::Union)) else { return };
+        for i in 0..t.count {
+            let (Some(left), Some(depth)) = (budget.checked_sub(1), depth.checked_sub(1)) else { return };
+            *budget = left;
+            let at = t.extra + i * MEMBER;
+            let of = |n| word(self.types(), at + n);
+            let (Some(name), Some(id), Some(offset)) = (of(0), of(4), of(8)) else { return };
+            let (offset, width) = if t.flag { (offset & 0xff_ffff, offset >> 24) } else { (offset, 0) };
+            let Some(bit) = from.checked_add(offset) else { return };
+            let name = String::from_utf8_lossy(self.text(name)).into_owned();
+            if name.is_empty() {
+                self.add_parts(id, bit, depth, budget, all);
+            } else {
+                all.push(Part { name, id, bit, width });
+            }
+        }
+    }
+
     /// Describes a type.
     pub fn describe(&self, id: u32) -> Described {
         let mut d = Described { c: self.c_name(id, DEPTH), size: self.size(id).unwrap_or(0), ..Described::default() };
@@ -111,6 +200,10 @@ mod tests {
         let d = btf.describe(int);
         assert!(d.signed && d.size == 4 && !d.pointer && !d.aggregate);
         assert!(btf.describe(text).string && !btf.describe(list).string && btf.describe(thing).aggregate);
+        let part = |name: &str, id, bit| Part { name: name.into(), id, bit, width: 0 };
+        assert_eq!(btf.parts(thing), [part("n", int, 0), part("text", text, 64)]);
+        let shapes = [Shape::Int(4, true), Shape::Pointer(char), Shape::Array(int, 4), Shape::Struct("thing".into())];
+        assert_eq!([int, text, many, thing].map(|id| btf.shape(id)), shapes);
         assert_eq!(btf.members(thing), [("n".into(), int, 0), ("text".into(), text, 8)]);
         let names: Vec<&str> = btf.all(Kind::Func).map(|f| f.1).collect();
         assert_eq!(names, ["look_at"]);

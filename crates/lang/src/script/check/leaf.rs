@@ -94,7 +94,11 @@ impl Checker<'_> {
                 ty = types.first().filter(|t| types.iter().all(|u| u == *t)).cloned().unwrap_or(Type::INT);
             }
             "dur" => self.has(span, r.name, |a| a == Arguments::Span, "a start and an end")?,
-            "curtask" => ty = Type::UINT,
+            "curtask" => {
+                let known = self.world.structure("task_struct").is_some();
+                let task = if known { Type::Struct("task_struct".into()) } else { Type::None };
+                ty = Type::Pointer(Box::new(task), Space::Kernel);
+            }
             "cpid" => {
                 return match self.world.child() {
                     Some(pid) => Ok(number(pid.into())),

@@ -193,9 +193,7 @@ pub(super) fn check(
     c.messages.truncate(MAX_REPORTED);
     let (sites, config) = (c.sites, c.config);
     let (declarations, warnings) = (c.declarations, c.messages);
-    let mut program = ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, warnings };
-    super::hoist::hoist(&mut program);
-    Ok(program)
+    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, warnings })
 }
 
 impl<'c> Checker<'c> {
@@ -226,7 +224,8 @@ impl<'c> Checker<'c> {
         let maps = std::mem::take(self.used.get_mut()).into_iter().collect();
         let stepped = std::mem::take(&mut self.stepped).into_iter().collect();
         let (points, span) = (clause.points.clone(), clause.span);
-        ir::Clause { points, predicate, body, vars, leaves, predicate_leaves, maps, stepped, span }
+        let idle = Vec::new();
+        ir::Clause { points, predicate, body, vars, leaves, predicate_leaves, idle, maps, stepped, span }
     }
 
     /// Mistakes that may follow from others are shown where there are no others.

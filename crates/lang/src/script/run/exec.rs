@@ -67,7 +67,8 @@ impl<'r> Run<'r> {
     /// Takes what the clause reads of the event, so that all of it is known before anything happens.
     fn fetch(&mut self, up_to: usize) -> Result<()> {
         for (i, leaf) in self.clause.leaves.iter().enumerate().take(up_to).skip(self.leaves.len()) {
-            self.leaves.push(self.event.leaf(i, leaf).ok_or(Stop::Unknown)?);
+            let idle = || self.clause.idle.contains(&i).then_some(Datum::Int(0));
+            self.leaves.push(self.event.leaf(i, leaf).or_else(idle).ok_or(Stop::Unknown)?);
         }
         Ok(())
     }
