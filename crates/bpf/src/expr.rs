@@ -134,31 +134,33 @@ fn changes<E, S: Source<E>>(i: &Int<S::Value, S::Test>) -> bool {
     any
 }
 
-/// How many words the code of a condition takes at most, wherever its values are, if leaves take none.
-pub fn words<V, T>(cond: &Cond<V, T>) -> usize {
+/// How many words the code of a condition takes at most, wherever its values are; `of`: how many that of a value takes.
+pub fn words<V, T>(cond: &Cond<V, T>, of: &dyn Fn(&V) -> usize) -> usize {
     match cond {
         Cond::Const(_) | Cond::Test(_) => 0,
-        Cond::Compare(_, x, y) => words_of_two(x, y),
-        Cond::Not(c) => words(c),
-        Cond::All(list) | Cond::Any(list) => list.iter().map(words).max().unwrap_or(0),
+        Cond::Compare(_, x, y) => words_of_two(x, y, of),
+        Cond::Not(c) => words(c, of),
+        Cond::All(list) | Cond::Any(list) => list.iter().map(|c| words(c, of)).max().unwrap_or(0),
     }
 }
 
-fn words_of<V, T>(i: &Int<V, T>) -> usize {
+/// The same of a number.
+pub fn words_of<V, T>(i: &Int<V, T>, of: &dyn Fn(&V) -> usize) -> usize {
     match i {
-        Int::Const(_) | Int::Value(_) => 0,
-        Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => words_of(x),
-        Int::Binary(_, x, y) => words_of_two(x, y),
-        Int::Choice(c, x, y) => words(c).max(words_of(x)).max(words_of(y)),
-        Int::Or(x, y) => words_of(x).max(words_of(y)),
-        Int::Truth(c) => words(c),
+        Int::Const(_) => 0,
+        Int::Value(v) => of(v),
+        Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => words_of(x, of),
+        Int::Binary(_, x, y) => words_of_two(x, y, of),
+        Int::Choice(c, x, y) => words(c, of).max(words_of(x, of)).max(words_of(y, of)),
+        Int::Or(x, y) => words_of(x, of).max(words_of(y, of)),
+        Int::Truth(c) => words(c, of),
     }
 }
 
-fn words_of_two<V, T>(x: &Int<V, T>, y: &Int<V, T>) -> usize {
+fn words_of_two<V, T>(x: &Int<V, T>, y: &Int<V, T>, of: &dyn Fn(&V) -> usize) -> usize {
     match (x, y) {
-        (one, Int::Const(_)) | (Int::Const(_), one) => words_of(one),
-        (x, y) => words_of(x).max(1 + words_of(y)),
+        (one, Int::Const(_)) | (Int::Const(_), one) => words_of(one, of),
+        (x, y) => words_of(x, of).max(1 + words_of(y, of)),
     }
 }
 

@@ -214,6 +214,7 @@ impl AttachedProbe {
                         maps: &of_maps,
                         zeros,
                         counters,
+                        divisions: &collecting.collected.divisions,
                     };
                     probes::collect::collect(&maps, offsets, session, &plan, &clauses)
                 }

@@ -1,6 +1,7 @@
 //! What the tests of all crates share: random numbers, skips, programs, directories. A development dependency only, which uses no
 //! crate of the workspace, so that each may use it.
 
+pub mod clauses;
 mod dirs;
 mod programs;
 mod random;

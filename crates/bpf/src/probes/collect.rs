@@ -8,12 +8,15 @@
 //! All values lie on the stack, below the slots of the frame; nothing is claimed, so that a run which interrupts another one collects too.
 //! Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
 
+#[cfg(test)]
+mod properties;
+
 pub use super::clause::{From, Number};
 use super::fields::{Plan, Value, going, value};
 use super::whose;
 use crate::asm::{Assembler, Label};
 use crate::btf_offsets::BtfOffsets;
-use crate::expr::{Generator, Place};
+use crate::expr::{self, Generator, Place};
 use crate::filter;
 use crate::frame::{Emitter, Generated, Maps, Session, program, reg, slot};
 use crate::helper::Helper;
@@ -26,6 +29,7 @@ use lang::ir::{Leaf, Op};
 use lang::script::ir::{self, Expr, Int, Kind, Stmt};
 use lang::script::maps::{ordered, words_of};
 use lang::script::types::{Aggregate, Space, Type};
+use lang::script::value::Value as Scripts;
 
 /// Bytes of a key that fit on the stack.
 pub const MAX_KEY: usize = 96;
@@ -77,6 +81,25 @@ pub fn layout(map: &ir::Map) -> Option<(Vec<KeyPart>, usize)> {
     (parts.iter().map(|p| p.size()).sum::<usize>() <= MAX_KEY).then_some((parts, words))
 }
 
+/// A key of the kernel's map, as the executor encodes it.
+pub fn key(parts: &[KeyPart], raw: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::new(), raw);
+    for part in parts {
+        let (own, after) = rest.split_at(part.size().min(rest.len()));
+        rest = after;
+        match part {
+            KeyPart::Int => out.extend_from_slice(own),
+            KeyPart::Comm => Scripts::text(own.split(|b| *b == 0).next().unwrap_or_default()).encode(&mut out),
+        }
+    }
+    out
+}
+
+/// The words of a value.
+pub fn words(raw: &[u8]) -> Vec<u64> {
+    raw.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect()
+}
+
 /// A clause, and where its values come from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
@@ -96,8 +119,10 @@ pub struct Clauses<'c> {
     pub maps: &'c [Option<i32>],
     /// An array whose one value has as many zero bytes as the largest value.
     pub zeros: i32,
-    /// An array with one value: [`counters`] words.
+    /// An array with one value: a word for each [`Counter`].
     pub counters: i32,
+    /// The [`divisions`] of all clauses that collect, those of other programs too.
+    pub divisions: &'c [Span],
 }
 
 /// What is counted while clauses run: the number of its word.
@@ -125,7 +150,7 @@ impl Counter {
 /// The places of a script at which clauses divide by what may be zero, in an order that is always the same.
 pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span> {
     let mut found = Vec::new();
-    for c in clauses.iter().filter_map(|n| script.clauses.get(*n)) {
+    for (n, c) in clauses.iter().filter_map(|n| Some((*n, script.clauses.get(*n)?))) {
         let mut each = |i: &Int| {
             ints(i, &mut |i| {
                 if let Int::Binary(op, ..) = i
@@ -140,6 +165,7 @@ pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span>
             conditions(predicate, &mut each);
         }
         statements(&c.body, &mut each);
+        script.hoisted.iter().filter(|h| h.clause == n).for_each(|h| each(&h.expr.clone().int()));
     }
     found
 }
@@ -168,7 +194,7 @@ fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
 fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
     match c {
         ir::Cond::Const(_) | ir::Cond::Test(_) => {}
-        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(each),
+        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(&mut *each),
         ir::Cond::Not(c) => conditions(c, each),
         ir::Cond::All(list) | ir::Cond::Any(list) => list.iter().for_each(|c| conditions(c, each)),
     }
@@ -176,30 +202,30 @@ fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
 
 /// Calls `each` with the outermost numbers of statements that clauses of the kernel may have.
 fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
-    let mut of = |e: &Expr| each(&e.clone().int());
     for s in list {
         match s {
             Stmt::Collect(_, key, _, value) => {
-                key.iter().for_each(&mut of);
-                value.iter().for_each(|v| of(&Expr { kind: Kind::Int(v.clone()), ty: Type::INT }));
+                value.iter().for_each(&mut *each);
+                key.iter().for_each(|e| each(&e.clone().int()));
             }
-            Stmt::Change(place, _, value) => {
-                if let ir::Place::Map(_, key) = place {
-                    key.iter().for_each(&mut of);
-                }
-                of(&Expr { kind: Kind::Int(value.clone()), ty: Type::INT });
+            Stmt::Change(ir::Place::Var(_), op, value) => {
+                each(&Int::Binary(*op, Box::new(Int::Const(0)), Box::new(value.clone())));
+            }
+            Stmt::Change(ir::Place::Map(_, key), _, value) => {
+                each(value);
+                key.iter().for_each(|e| each(&e.clone().int()));
             }
             Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(_, key), .. }, .. }) => {
-                key.iter().for_each(&mut of)
+                key.iter().for_each(|e| each(&e.clone().int()));
             }
-            Stmt::Eval(e) | Stmt::Set(_, e) => of(e),
-            Stmt::Block(list) => statements(list, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT })),
+            Stmt::Eval(e) | Stmt::Set(_, e) => each(&e.clone().int()),
+            Stmt::Block(list) => statements(list, each),
             Stmt::If(arms, rest) => {
                 for (cond, list) in arms {
-                    conditions(cond, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
-                    statements(list, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
+                    conditions(cond, each);
+                    statements(list, each);
                 }
-                statements(rest, &mut |i| of(&Expr { kind: Kind::Int(i.clone()), ty: Type::INT }));
+                statements(rest, each);
             }
             _ => {}
         }
@@ -210,9 +236,9 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
 /// memory of the kernel.
 pub fn is_possible(script: &lang::script::Program, clause: &Clause, all_memory: bool) -> bool {
     let Some(c) = script.clauses.get(clause.number) else { return false };
-    let check = Check { script, clause, vars: &c.vars, all_memory };
+    let Some(room) = Room::of(script, c, clause) else { return false };
+    let check = Check { script, clause, vars: &c.vars, all_memory, temps: room.temps.1 };
     !c.body.is_empty()
-        && Room::of(script, c, clause).is_some()
         && c.vars.iter().all(|ty| ty.as_int().is_some())
         && c.predicate.as_ref().is_none_or(|p| check.condition(p))
         && check.statements(&c.body)
@@ -223,6 +249,8 @@ struct Check<'c> {
     clause: &'c Clause,
     vars: &'c [Type],
     all_memory: bool,
+    /// Words for intermediate numbers.
+    temps: usize,
 }
 
 /// Whether a program can read a value of memory, of a clause with these leaves.
@@ -230,7 +258,8 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
     let (Some(hoisted), Some(c)) = (script.hoisted.get(memory), script.clauses.get(clause.number)) else {
         return false;
     };
-    let check = Check { script, clause, vars: &c.vars, all_memory };
+    let Some((.., temps)) = beside(clause.leaves.len()) else { return false };
+    let check = Check { script, clause, vars: &c.vars, all_memory, temps };
     let of = |space: &Space| all_memory || *space == Space::User;
     hoisted.clause == clause.number
         && match &hoisted.expr.kind {
@@ -250,6 +279,7 @@ impl Check<'_> {
             Stmt::Change(ir::Place::Map(map, key), Op::Add | Op::Sub, value) => {
                 self.is_sum(*map) && self.map(*map, key) && self.int(value)
             }
+            Stmt::Change(ir::Place::Var(_), _, value) => self.int(value),
             Stmt::Set(ir::Place::Var(var), e) => {
                 self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e)
             }
@@ -281,13 +311,13 @@ impl Check<'_> {
     }
 
     fn int(&self, i: &Int) -> bool {
-        let mut fits = true;
+        let mut fits = expr::words_of(i, &|v| words_of_value(v)) <= self.temps;
         i.leaves(&mut |leaf| fits &= self.leaf(leaf));
         fits
     }
 
     fn condition(&self, c: &ir::Cond) -> bool {
-        let mut fits = true;
+        let mut fits = expr::words(c, &|v| words_of_value(v)) <= self.temps;
         c.leaves(&mut |leaf| fits &= self.leaf(leaf));
         fits
     }
@@ -298,7 +328,11 @@ impl Check<'_> {
         match &value.kind {
             Kind::Leaf(i) => match self.clause.leaves.get(*i) {
                 None | Some(From::Comm | From::Nothing) => false,
-                Some(From::Memory(n)) => is_number && is_readable(self.script, self.clause, *n, self.all_memory),
+                Some(From::Memory(n)) => {
+                    is_number
+                        && is_readable(self.script, self.clause, *n, self.all_memory)
+                        && self.script.hoisted.get(*n).is_some_and(|h| words_of_value(&h.expr) <= self.temps)
+                }
                 Some(_) => is_number,
             },
             Kind::Var(_) => is_number,
@@ -309,12 +343,21 @@ impl Check<'_> {
     }
 }
 
+/// How many words the code of a value takes.
+fn words_of_value(value: &Expr) -> usize {
+    match &value.kind {
+        Kind::Load(address, _) => expr::words_of(address, &|v| words_of_value(v)),
+        _ => 0,
+    }
+}
+
 /// Where things lie on the stack, as offsets from r10.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     /// The word of the first leaf; the others are above it.
     leaves: i16,
     vars: i16,
+    /// Behind the last variable.
     value: i16,
     scratch: i16,
     key: i16,
@@ -325,14 +368,23 @@ impl Room {
     fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause) -> Option<Room> {
         let words = |n: usize| i16::try_from(8 * n).ok();
         let leaves = slot::LAST.checked_sub(words(clause.leaves.len())?)?;
-        let vars = leaves.checked_sub(words(c.vars.len())?)?;
-        let (value, scratch) = (vars - 8, vars - 16);
+        let value = leaves.checked_sub(8)?;
+        let vars = value.checked_sub(words(c.vars.len())?)?;
+        let scratch = vars.checked_sub(8)?;
         let sizes =
             script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
         let key = scratch.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
         let left = (key - STACK_END) / 8;
         (left >= FEW_TEMPS).then_some(Room { leaves, vars, value, scratch, key, temps: (STACK_END, left as usize) })
     }
+}
+
+/// Where so many leaves are, a word to read memory into, and how many words are left for intermediate numbers, where there is nothing else.
+fn beside(leaves: usize) -> Option<(i16, i16, usize)> {
+    let first = slot::LAST.checked_sub(i16::try_from(8 * leaves).ok()?)?;
+    let scratch = first.checked_sub(8)?;
+    let left = (scratch - STACK_END) / 8;
+    (left >= FEW_TEMPS).then_some((first, scratch, left as usize))
 }
 
 /// The program of a probe whose clauses collect.
@@ -372,7 +424,6 @@ pub fn collect(
 /// What the code of a clause is made with.
 struct Clausework<'c> {
     all: &'c Clauses<'c>,
-    divisions: Vec<Span>,
     places: Vec<Option<(Place, Option<Cast>)>>,
     clause: &'c Clause,
     room: Room,
@@ -384,8 +435,7 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
     let room = Room::of(all.script, c, clause).ok_or(Unfit::Temps)?;
     let at = |i: usize| room.leaves + 8 * i as i16;
     let places = (0..clause.leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
-    let numbers: Vec<usize> = all.clauses.iter().map(|c| c.number).collect();
-    let work = Clausework { all, divisions: divisions(all.script, &numbers), places, clause, room };
+    let work = Clausework { all, places, clause, room };
     let done = e.new_label();
     e.note(format!("clause {}", clause.number));
     let first = c.predicate_leaves.min(clause.leaves.len());
@@ -404,12 +454,8 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
 pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
     let mut wanted = vec![false; number.leaves.len()];
     mark(&number.number, &mut wanted);
-    let first = slot::LAST - 8 * number.leaves.len() as i16;
-    let (scratch, at) = (first - 8, |i: usize| first + 8 * i as i16);
-    let left = (scratch - STACK_END) / 8;
-    if left < FEW_TEMPS {
-        return e.fail(filter::Unfit::Temps);
-    }
+    let Some((first, scratch, left)) = beside(number.leaves.len()) else { return e.fail(filter::Unfit::Temps) };
+    let at = |i: usize| first + 8 * i as i16;
     for (i, from) in number.leaves.iter().enumerate().filter(|(i, _)| wanted[*i]) {
         read(e, plan, *from, at(i));
     }
@@ -417,7 +463,7 @@ pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
     // What cannot be read is zero.
     let count = |_: &mut Assembler<filter::Unfit>, _: Fault| {};
     let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count };
-    let mut g = Generator { a: e, source: &source, temps: (R10, STACK_END, left as usize), depth: 0 };
+    let mut g = Generator { a: e, source: &source, temps: (R10, STACK_END, left), depth: 0 };
     if g.int(&number.number).is_err() {
         e.fail(filter::Unfit::Temps);
     }
@@ -495,7 +541,7 @@ impl Clausework<'_> {
             let counter = match fault {
                 Fault::BadRead => Counter::BadReads,
                 Fault::DivisionByZero(at) => {
-                    Counter::Division(self.divisions.iter().position(|known| *known == at).unwrap_or(0))
+                    Counter::Division(self.all.divisions.iter().position(|known| *known == at).unwrap_or(0))
                 }
             };
             a.map_value(R1, counters, 8 * counter.word(maps) as u32);
@@ -519,10 +565,15 @@ impl Clausework<'_> {
                 if let Some(number) = number {
                     self.number(e, number)?;
                 }
+                // What the map has become over all clauses, such as signed, is what counts.
+                let of_map = self.all.script.maps.get(*map).map(|m| &m.value);
+                let aggregate = if let Some(Type::Aggregate(a)) = of_map { *a } else { *aggregate };
                 let done = e.new_label();
                 self.find(e, *map, key, done)?;
-                e.load(Size::D, R1, R10, self.room.value);
-                add(e, *aggregate, done);
+                if number.is_some() {
+                    e.load(Size::D, R1, R10, self.room.value);
+                }
+                add(e, aggregate, done);
                 e.bind(done);
                 Ok(())
             }
@@ -530,12 +581,15 @@ impl Clausework<'_> {
                 self.sum(e, *map, key, &Int::Const(if *up { 1 } else { -1 }), false)
             }
             Stmt::Change(ir::Place::Map(map, key), op, number) => self.sum(e, *map, key, number, *op == Op::Sub),
-            Stmt::Set(ir::Place::Var(var), number) => {
-                let number = number.clone().int();
-                self.generate(e, |g| g.int(&number))?;
-                e.store(Size::D, R10, self.room.vars + 8 * *var as i16, R0);
-                Ok(())
+            Stmt::Change(ir::Place::Var(var), op, amount) => {
+                let vars = &self.all.script.clauses[self.clause.number].vars;
+                let cast = vars.get(*var).and_then(Type::as_int).ok_or(Unfit::Value)?;
+                // What the amount changes comes first.
+                self.number(e, amount)?;
+                let word = |i| Box::new(Int::Value(Box::new(Expr { kind: Kind::Var(i), ty: Type::INT })));
+                self.set(e, *var, &Int::Binary(*op, word(*var), word(vars.len())).cast(cast))
             }
+            Stmt::Set(ir::Place::Var(var), number) => self.set(e, *var, &number.clone().int()),
             Stmt::Eval(number) => {
                 let number = number.clone().int();
                 self.generate(e, |g| g.int(&number))
@@ -565,6 +619,13 @@ impl Clausework<'_> {
         Ok(())
     }
 
+    /// A variable = a number.
+    fn set(&self, e: &mut Emitter<'_>, var: usize, number: &Int) -> Result<(), Unfit> {
+        self.generate(e, |g| g.int(number))?;
+        e.store(Size::D, R10, self.room.vars + 8 * var as i16, R0);
+        Ok(())
+    }
+
     /// Adds a number to what a map has at a key, or takes it away.
     fn sum(&self, e: &mut Emitter<'_>, map: usize, key: &[Expr], number: &Int, less: bool) -> Result<(), Unfit> {
         self.number(e, number)?;
@@ -574,7 +635,7 @@ impl Clausework<'_> {
         if less {
             e.neg(R1);
         }
-        e.atomic(Atomic::Add, Size::D, R0, 0, R1);
+        add(e, Aggregate::Sum { signed: true }, done);
         e.bind(done);
         Ok(())
     }
@@ -649,7 +710,10 @@ fn add(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
             e.mov(R1, 1);
             e.atomic(Atomic::Add, Size::D, R0, 0, R1);
         }
-        Aggregate::Sum { .. } => e.atomic(Atomic::Add, Size::D, R0, 0, R1),
+        Aggregate::Sum { .. } => {
+            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
+            e.store(Size::D, R0, 8, 1);
+        }
         Aggregate::Avg { .. } | Aggregate::Stats { .. } => {
             e.atomic(Atomic::Add, Size::D, R0, 8, R1);
             e.mov(R1, 1);

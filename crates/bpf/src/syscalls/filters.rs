@@ -95,7 +95,7 @@ fn early(filter: &Filter) -> usize {
     };
     let decided = |part: &&usize| {
         let cond = &filter.parts()[**part].cond;
-        let mut all = filter::words(cond) <= slot::FREE_COUNT;
+        let mut all = filter::words(cond, &|_| 0) <= slot::FREE_COUNT;
         cond.leaves(&mut |leaf| all &= known(&leaf));
         all
     };

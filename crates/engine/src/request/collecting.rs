@@ -11,7 +11,7 @@
 use crate::error::{Error, Result};
 pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
 pub use bpf::probes::collect::{Number, is_readable};
-use bpf::probes::collect::{divisions, is_possible};
+use bpf::probes::collect::{divisions, is_possible, key, words};
 use lang::Span;
 use lang::script::Program;
 use std::fmt;
@@ -27,6 +27,8 @@ pub struct Collected {
     clauses: Vec<usize>,
     /// By the numbers of its maps: whether it is the kernel's.
     maps: Vec<bool>,
+    /// Where those clauses may divide by zero.
+    pub divisions: Vec<Span>,
     made: OnceLock<Made>,
 }
 
@@ -92,7 +94,8 @@ pub fn can_collect(script: &Program, clause: &Clause) -> bool {
 impl Collected {
     /// For these clauses, in these maps.
     pub fn new(script: Arc<Program>, clauses: Vec<usize>, maps: Vec<bool>) -> Collected {
-        Collected { script, clauses, maps, made: OnceLock::new() }
+        let divisions = divisions(&script, &clauses);
+        Collected { script, clauses, maps, divisions, made: OnceLock::new() }
     }
 
     /// Whether a map is the kernel's.
@@ -158,8 +161,8 @@ impl Collected {
         };
         told.bad_reads = since(Counter::BadReads);
         told.refused = (0..self.maps.len()).map(|m| (m, since(Counter::Refused(m)))).filter(|m| m.1 > 0).collect();
-        let places = divisions(&self.script, &self.clauses).into_iter().enumerate();
-        told.divisions = places.map(|(nth, at)| (at, since(Counter::Division(nth)))).filter(|d| d.1 > 0).collect();
+        let places = self.divisions.iter().enumerate();
+        told.divisions = places.map(|(nth, at)| (*at, since(Counter::Division(nth)))).filter(|d| d.1 > 0).collect();
         told
     }
 }
@@ -171,7 +174,7 @@ impl Made {
             maps.push(if *wanted { OneMap::new(map)? } else { None });
         }
         let most = maps.iter().flatten().map(|m| m.words).max().unwrap_or(1);
-        let words = 1 + of.maps.len() + divisions(&of.script, &of.clauses).len();
+        let words = 1 + of.maps.len() + of.divisions.len();
         let zeros = Map::array("script_zeros", 8 * most as u32, 1, 0)?;
         let counters = Map::array("script_counts", 8 * words as u32, 1, MMAPABLE)?;
         let counted = counters.mmap()?;
@@ -198,9 +201,9 @@ impl OneMap {
         let mut all = Vec::new();
         let mut of = |raw: &[u8]| -> io::Result<()> {
             for value in map.lookup_per_cpu(raw)?.unwrap_or_default() {
-                let words: Vec<u64> = value.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+                let words = words(&value);
                 if words.iter().any(|w| *w != 0) {
-                    all.push(Taken { key: self.key(raw), words });
+                    all.push(Taken { key: key(&self.parts, raw), words });
                 }
             }
             Ok(())
@@ -209,31 +212,13 @@ impl OneMap {
             of(&[0; 4])?;
             return Ok(all);
         }
-        let mut key = vec![0; map.sizes().0];
+        let mut next = vec![0; map.sizes().0];
         let mut before: Option<Vec<u8>> = None;
-        while map.next_key(before.as_deref(), &mut key)? {
-            of(&key)?;
-            before = Some(key.clone());
+        while map.next_key(before.as_deref(), &mut next)? {
+            of(&next)?;
+            before = Some(next.clone());
         }
         Ok(all)
-    }
-
-    /// A key as the executor encodes it.
-    fn key(&self, raw: &[u8]) -> Vec<u8> {
-        let (mut out, mut rest) = (Vec::new(), raw);
-        for part in &self.parts {
-            let (own, after) = rest.split_at(part.size().min(rest.len()));
-            rest = after;
-            match part {
-                KeyPart::Int => out.extend_from_slice(own),
-                KeyPart::Comm => {
-                    let text = own.split(|b| *b == 0).next().unwrap_or_default();
-                    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                    out.extend_from_slice(text);
-                }
-            }
-        }
-        out
     }
 }
 

@@ -236,13 +236,15 @@ impl Held {
 ///
 /// | type | words |
 /// |---|---|
-/// | count, sum, integers that are only added to | the sum |
+/// | count | how many |
+/// | sum, integers that are only added to | the sum; 1 where there is one |
 /// | avg, stats | how many, their sum |
 /// | min, max | [`ordered`] of the value, of which the largest counts; 1 where there is one |
 /// | hist, lhist | a word for each bucket |
 pub fn words_of(ty: &Type) -> Option<usize> {
     Some(match ty {
-        Type::Int(_) | Type::Aggregate(Aggregate::Count | Aggregate::Sum { .. }) => 1,
+        Type::Aggregate(Aggregate::Count) => 1,
+        Type::Int(_) | Type::Aggregate(Aggregate::Sum { .. }) => 2,
         Type::Aggregate(Aggregate::Avg { .. } | Aggregate::Stats { .. }) => 2,
         Type::Aggregate(Aggregate::Min { .. } | Aggregate::Max { .. }) => 2,
         Type::Aggregate(Aggregate::Hist { bits }) => log2(i64::MAX, *bits) + 1,
@@ -365,7 +367,7 @@ mod tests {
                 let mut words = vec![0; words_of(&ty).unwrap()];
                 match aggregate {
                     Count => words[0] = 1,
-                    Sum { .. } => words[0] = *v as u64,
+                    Sum { .. } => words.copy_from_slice(&[*v as u64, 1]),
                     Avg { .. } | Stats { .. } => words.copy_from_slice(&[1, *v as u64]),
                     Min { .. } | Max { .. } => words.copy_from_slice(&[*v as u64 ^ ordered(aggregate), 1]),
                     Hist { bits } => words[log2(*v, bits)] = 1,
@@ -375,6 +377,13 @@ mod tests {
             }
             assert_eq!(merged, whole, "{aggregate:?}");
         }
+        // A sum of nothing is one too.
+        let map = ir::Map { name: "x".into(), key: Vec::new(), value: Type::INT, kind: None, entries: 8 };
+        let mut store = Store::new(&map);
+        store.merge(&Type::INT, b"", &[0, 0]);
+        assert_eq!(store.len(), 0);
+        store.merge(&Type::INT, b"", &[0, 1]);
+        assert_eq!(store.pairs(), [(&b""[..], &Held::Value(Value::Int(0)))]);
         assert_eq!(words_of(&Type::Str(3)), None);
     }
 

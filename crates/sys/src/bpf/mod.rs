@@ -40,6 +40,7 @@ pub(crate) enum Command {
     ProgLoad = 5,
     ObjectPin = 6,
     ObjectGet = 7,
+    ProgTestRun = 10,
     ProgNextId = 11,
     MapNextId = 12,
     ProgById = 13,
@@ -101,6 +102,11 @@ pub(crate) mod at {
     pub const PROG_FUNC_INFO: usize = 80;
     pub const PROG_FUNC_INFO_COUNT: usize = 88;
     pub const PROG_ATTACH_BTF_ID: usize = 108;
+    // PROG_TEST_RUN
+    pub const TEST_PROG: usize = 0;
+    pub const TEST_RESULT: usize = 4;
+    pub const TEST_CONTEXT_SIZE: usize = 40;
+    pub const TEST_CONTEXT: usize = 48;
     // *_GET_NEXT_ID, *_GET_FD_BY_ID
     pub const ID: usize = 0;
     pub const NEXT_ID: usize = 4;

@@ -1,0 +1,309 @@
+//! Random clauses over random events: what the program has collected, interpreted, is what the executor has, and what is counted too.
+
+use super::*;
+use crate::frame::{Maps, Session};
+use crate::interp::Machine;
+use crate::probes::fields::{Field, Whose};
+use lang::ir::Reader;
+use lang::script::ir::{Leaf as Read, Program, What};
+use lang::script::maps::Row;
+use lang::script::run::{self, Datum, Event, Host, Memory, Output};
+use lang::script::time::Wall;
+use lang::script::types::Space;
+use lang::script::{Known, Parameters, compile};
+use std::cell::RefCell;
+use testkit::Random;
+use testkit::clauses::{ARGS, script, word};
+
+const USER: u64 = 0x7f00_0000_1003;
+const COMM_AT: &[u8] = b"a worker";
+const NAMES: [&str; 6] = ["pid", "tid", "uid", "gid", "cpu", "nsecs"];
+const ZEROS: i32 = 1;
+const COUNTERS: i32 = 2;
+
+/// Bytes at [`USER`].
+fn bytes() -> Vec<u8> {
+    (0..40u8).map(|i| i.wrapping_mul(7) ^ 0x81).collect()
+}
+
+/// What happened: the arguments as they lie in the context, and the values of [`NAMES`].
+#[derive(Debug)]
+struct Happened {
+    words: Vec<u64>,
+    names: [u64; 6],
+}
+
+fn arg(name: &str) -> usize {
+    ARGS.iter().position(|a| a.0 == name).unwrap()
+}
+
+impl Happened {
+    fn number(&self, leaf: &Read) -> Option<i64> {
+        match &leaf.what {
+            What::Arg(name) => {
+                let (_, size, signed) = ARGS[arg(name)];
+                Some(Cast { size, signed }.apply(self.words[arg(name)] as i64))
+            }
+            What::Value(name) => Some(self.names[NAMES.iter().position(|n| n == name)?] as i64),
+            _ => None,
+        }
+    }
+}
+
+/// What a clause sees of it, and what goes wrong when memory is read that is a value of the event.
+struct Seen<'e> {
+    event: &'e Happened,
+    program: &'e Program,
+    clause: usize,
+    faults: RefCell<(Vec<Span>, u64)>,
+}
+
+impl Event for Seen<'_> {
+    fn leaf(&self, _: usize, leaf: &Read) -> Option<Datum<'_>> {
+        match &leaf.what {
+            What::Value("comm") => Some(Datum::Text(COMM_AT, false)),
+            What::Memory(n) => {
+                let Ok(v) = self.program.hoisted[*n].expr.clone().int().eval(&mut { self });
+                Some(Datum::Int(v))
+            }
+            _ => self.event.number(leaf).map(Datum::Int),
+        }
+    }
+
+    fn memory(&self, space: Space, address: u64, length: usize) -> Memory {
+        let at = usize::try_from(address.wrapping_sub(USER)).unwrap_or(usize::MAX);
+        let user = bytes();
+        let found = user.get(at..at.saturating_add(length)).filter(|_| space == Space::User);
+        found.map_or(Memory::Fault, |b| Memory::Bytes(b.to_vec()))
+    }
+}
+
+impl Reader<Box<Expr>, Box<ir::Equal>> for &Seen<'_> {
+    type Stop = std::convert::Infallible;
+
+    fn value(&mut self, value: &Box<Expr>) -> Result<i64, Self::Stop> {
+        Ok(match &value.kind {
+            Kind::Leaf(i) => self.event.number(&self.program.clauses[self.clause].leaves[*i]).expect("a number"),
+            Kind::Load(address, space) => {
+                let at = address.eval(self)? as u64;
+                let size = value.ty.as_int().expect("a number").size;
+                match self.memory(*space, at, size.into()) {
+                    Memory::Bytes(b) => Scripts::read(&b, &value.ty).int(),
+                    _ => {
+                        self.faults.borrow_mut().1 += 1;
+                        0
+                    }
+                }
+            }
+            other => panic!("{other:?}"),
+        })
+    }
+
+    fn test(&mut self, _: &Box<ir::Equal>) -> Result<bool, Self::Stop> {
+        panic!("a string")
+    }
+
+    fn by_zero(&mut self, at: Span) {
+        self.faults.borrow_mut().0.push(at);
+    }
+}
+
+/// What a script holds at its end, and what was counted.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    maps: Vec<(String, Vec<Row>)>,
+    refused: Vec<(String, u64)>,
+    divisions: Vec<(Span, u64)>,
+    bad_reads: u64,
+}
+
+impl Host for Outcome {
+    fn output(&mut self, output: Output<'_>) {
+        let Output::Map { map, rows, .. } = output else { panic!("{output:?}") };
+        self.maps.push((map.name.clone(), rows.to_vec()));
+    }
+
+    fn wall(&mut self, _: Option<u64>) -> Wall {
+        Wall { seconds: 0, nanoseconds: 0, offset: 0 }
+    }
+}
+
+fn outcome(machine: &run::Machine) -> Outcome {
+    let mut all = Outcome::default();
+    machine.print_maps(&mut all);
+    all.refused = machine.refused().map(|(map, n)| (map.to_owned(), n)).collect();
+    all.divisions = machine.faults().map(|(_, at, n)| (at, n)).collect();
+    all.bad_reads = machine.bad_reads();
+    all
+}
+
+/// None: the checker refuses it.
+fn compiled(text: &str) -> Option<Program> {
+    let args = ARGS.iter().map(|(n, size, signed)| ((*n).to_owned(), Type::int(*size, *signed))).collect();
+    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into() };
+    compile(text, &Parameters::default(), &world).ok()
+}
+
+fn from(leaf: &Read) -> From {
+    match &leaf.what {
+        What::Arg(name) => From::Field(arg(name)),
+        What::Value("comm") => From::Comm,
+        What::Value("pid") => From::Pid,
+        What::Value("tid") => From::Tid,
+        What::Value("uid") => From::Uid,
+        What::Value("gid") => From::Gid,
+        What::Value("cpu") => From::Cpu,
+        What::Value("nsecs") => From::Nsecs,
+        What::Memory(n) => From::Memory(*n),
+        _ => From::Nothing,
+    }
+}
+
+fn clauses_of(program: &Program) -> Vec<Clause> {
+    let clause = |(number, c): (usize, &ir::Clause)| Clause { number, leaves: c.leaves.iter().map(from).collect() };
+    program.clauses.iter().enumerate().map(clause).collect()
+}
+
+/// The descriptors of a map of maps, and of the map in it.
+fn outer(map: usize) -> i32 {
+    10 + 2 * map as i32
+}
+
+fn inner(map: usize) -> i32 {
+    outer(map) + 1
+}
+
+/// The program of some of the clauses.
+fn generated(program: &Program, clauses: &[Clause]) -> crate::Program {
+    let number = |(i, (_, size, signed)): (usize, &(&str, u8, bool))| Field {
+        value: Value::Context { off: 8 * i as i16, size: *size, signed: *signed },
+        tail: None,
+    };
+    let plan = Plan {
+        schema: events::generated::SCHEMAS[0],
+        fields: ARGS.iter().enumerate().map(number).collect(),
+        whose: Whose::Nobody,
+        filter: None,
+        by_cookie: false,
+        slab: None,
+    };
+    let maps: Vec<Option<i32>> = (0..program.maps.len()).map(|m| Some(outer(m))).collect();
+    let numbers: Vec<usize> = (0..program.clauses.len()).collect();
+    let divisions = &divisions(program, &numbers);
+    let all = Clauses { script: program, clauses, maps: &maps, zeros: ZEROS, counters: COUNTERS, divisions };
+    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan, &all).unwrap()
+}
+
+/// What the kernel would have, of two programs with some of the clauses each: its maps are read once, at the end.
+fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events: &[Happened]) -> Outcome {
+    let programs = [generated(program, first), generated(program, second)];
+    let mut machine = Machine::new();
+    machine.add_user(USER, &bytes());
+    let layouts: Vec<_> = program.maps.iter().map(|m| layout(m).unwrap()).collect();
+    machine.add_array(ZEROS, 8 * layouts.iter().map(|l| l.1).max().unwrap_or(1), 1);
+    let numbers: Vec<usize> = (0..program.clauses.len()).collect();
+    let places = divisions(program, &numbers);
+    machine.add_array(COUNTERS, 8 * (1 + layouts.len() + places.len()), 1);
+    for (m, (parts, words)) in layouts.iter().enumerate() {
+        match parts.is_empty() {
+            true => machine.add_array(inner(m), 8 * words, 1),
+            false => {
+                let key = parts.iter().map(|p| p.size()).sum();
+                machine.add_hash(inner(m), key, 8 * words, program.maps[m].entries as u32);
+            }
+        }
+        machine.add_maps(outer(m), 1);
+        assert!(machine.set_map(outer(m), 0, inner(m)));
+    }
+    machine.comm[..COMM_AT.len()].copy_from_slice(COMM_AT);
+    for event in events {
+        let [pid, tid, uid, gid, cpu, nsecs] = event.names;
+        (machine.pid_tgid, machine.uid_gid) = (pid << 32 | tid, gid << 32 | uid);
+        (machine.cpu, machine.time, machine.tick) = (cpu as u32, nsecs, 0);
+        for code in &programs {
+            machine.run_words(code, &event.words).unwrap_or_else(|e| panic!("{e}\n{code}"));
+        }
+    }
+    let mut merged = run::Machine::new(program.clone(), 1);
+    for (m, (parts, _)) in layouts.iter().enumerate() {
+        for raw in machine.keys(inner(m)) {
+            let of = if parts.is_empty() { Vec::new() } else { key(parts, &raw) };
+            merged.merge(m, &of, &words(&machine.value(inner(m), &raw).unwrap()));
+        }
+    }
+    let counted = words(&machine.value(COUNTERS, &[0; 4]).unwrap());
+    let count = |c: Counter| counted[c.word(layouts.len())];
+    merged.bad_read(count(Counter::BadReads));
+    (0..layouts.len()).for_each(|m| merged.refuse(m, count(Counter::Refused(m))));
+    for (nth, at) in places.iter().enumerate() {
+        merged.fault(run::Fault::DivisionByZero, *at, count(Counter::Division(nth)));
+    }
+    outcome(&merged)
+}
+
+fn executed(program: &Program, events: &[Happened]) -> Outcome {
+    let mut machine = run::Machine::new(program.clone(), 1);
+    for event in events {
+        for clause in 0..program.clauses.len() {
+            let seen = Seen { event, program, clause, faults: RefCell::default() };
+            machine.run(clause, &seen, &mut Outcome::default());
+            let (divisions, reads) = seen.faults.into_inner();
+            divisions.iter().for_each(|at| machine.fault(run::Fault::DivisionByZero, *at, 1));
+            machine.bad_read(reads);
+        }
+    }
+    outcome(&machine)
+}
+
+fn happened(r: &mut Random) -> Happened {
+    let mut words: Vec<u64> = ARGS.iter().map(|_| word(r)).collect();
+    words[arg("p")] = USER;
+    Happened { words, names: std::array::from_fn(|i| if i < 5 { word(r) & 0x7fff_ffff } else { word(r) }) }
+}
+
+#[test]
+fn code_and_executor_agree() {
+    let mut r = Random::new(29);
+    let (mut ran, mut refused, mut divisions, mut bad_reads) = (0, 0, 0, 0);
+    let rounds = testkit::rounds(2000);
+    for _ in 0..rounds {
+        let clauses = 1 + r.index(3);
+        let text = script(&mut r, &NAMES, clauses);
+        let Some(program) = compiled(&text) else { continue };
+        let clauses = clauses_of(&program);
+        // One may have too many values.
+        if !clauses.iter().all(|c| is_possible(&program, c, true)) {
+            continue;
+        }
+        ran += 1;
+        let events: Vec<Happened> = (0..1 + r.index(8)).map(|_| happened(&mut r)).collect();
+        let (found, expected) =
+            (collected(&program, clauses.split_at(r.index(clauses.len())), &events), executed(&program, &events));
+        assert_eq!(expected, found, "\n{text}\n{events:x?}\n{}", generated(&program, &clauses));
+        refused += found.refused.len();
+        divisions += found.divisions.len();
+        bad_reads += usize::from(found.bad_reads > 0);
+    }
+    let enough = |n| n > rounds / 40;
+    assert!(
+        ran > rounds / 10 * 9 && enough(refused) && enough(divisions) && enough(bad_reads),
+        "{ran} {refused} {divisions} {bad_reads}"
+    );
+}
+
+/// What the stack has no room for runs elsewhere.
+#[test]
+fn too_complex_clauses_are_not_the_kernels() {
+    let nested =
+        |n: usize| (0..n).fold("args.a".to_owned(), |e, _| format!("*uptr((int8 *)(args.p - (args.b ^ {e})))"));
+    let mut possible = 0;
+    for n in 1..40 {
+        let text = format!("tracepoint:t:p /3 < {e}/ {{ @[comm] = sum({e}); }}", e = nested(n));
+        let Some(program) = compiled(&text) else { break };
+        let clauses = clauses_of(&program);
+        if is_possible(&program, &clauses[0], true) {
+            (possible, _) = (n, generated(&program, &clauses));
+        }
+    }
+    assert!((5..25).contains(&possible), "{possible}");
+}

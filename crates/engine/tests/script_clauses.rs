@@ -1,0 +1,241 @@
+//! Clauses of scripts in the kernel collect what they do in the interpreter: random ones, taken by the verifier and run as raw tracepoints
+//! with random arguments (BPF_PROG_TEST_RUN). A property of `bpf` compares the interpreter with the executor. Wants bpf(2).
+
+use bpf::frame::{Maps, Session};
+use bpf::interp;
+use bpf::probes::collect::{Clauses, Counter, collect, key, words};
+use bpf::probes::{Field, Plan, Value, Whose};
+use bpf::{BtfOffsets, Program as Code};
+use engine::request::collecting::{Clause, Collected, From, can_collect, layout};
+use lang::script::ir::{Leaf, Program as Script, What};
+use lang::script::maps::Row;
+use lang::script::run::{Fault, Host, Machine, Output};
+use lang::script::time::Wall;
+use lang::script::types::Type;
+use lang::script::{Known, Parameters, compile};
+use std::sync::Arc;
+use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use testkit::clauses::{ARGS, script, word};
+use testkit::{Random, skip};
+
+const NAMES: [&str; 4] = ["pid", "tid", "uid", "gid"];
+const SCRIPTS: usize = 10;
+const CLAUSES: usize = 20;
+const ROUNDS: usize = 12;
+
+/// What the addresses lead to that lead to something.
+static BYTES: [u8; 32] = *b"\x80\xff0123456789abcdefghijklmnopqr\xfe\x7f";
+
+fn arg(name: &str) -> usize {
+    ARGS.iter().position(|a| a.0 == name).unwrap()
+}
+
+fn from(leaf: &Leaf) -> From {
+    match &leaf.what {
+        What::Arg(name) => From::Field(arg(name)),
+        What::Value("comm") => From::Comm,
+        What::Value("pid") => From::Pid,
+        What::Value("tid") => From::Tid,
+        What::Value("uid") => From::Uid,
+        What::Value("gid") => From::Gid,
+        What::Memory(n) => From::Memory(*n),
+        _ => From::Nothing,
+    }
+}
+
+/// What a script holds at its end, and what was counted.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    maps: Vec<(String, Vec<Row>)>,
+    counted: Vec<(String, u64)>,
+}
+
+impl Host for Outcome {
+    fn output(&mut self, output: Output<'_>) {
+        let Output::Map { map, rows, .. } = output else { panic!("{output:?}") };
+        self.maps.push((map.name.clone(), rows.to_vec()));
+    }
+
+    fn wall(&mut self, _: Option<u64>) -> Wall {
+        Wall { seconds: 0, nanoseconds: 0, offset: 0 }
+    }
+}
+
+fn outcome(machine: &Machine) -> Outcome {
+    let mut all = Outcome::default();
+    machine.print_maps(&mut all);
+    all.counted = machine.refused().map(|(map, n)| (map.to_owned(), n)).collect();
+    all.counted.extend(machine.faults().map(|(fault, at, n)| (format!("{fault:?} {at:?}"), n)));
+    all.counted.push(("reads".into(), machine.bad_reads()));
+    all
+}
+
+fn compiled(text: &str) -> Option<Script> {
+    let args = ARGS.iter().map(|(n, size, signed)| ((*n).to_owned(), Type::int(*size, *signed))).collect();
+    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into() };
+    compile(text, &Parameters::default(), &world).ok()
+}
+
+/// The clauses that the kernel can have: one may have too many values.
+fn clauses_of(script: &Script) -> Vec<Clause> {
+    let all = script.clauses.iter().enumerate();
+    let clause = all.map(|(number, c)| Clause { number, leaves: c.leaves.iter().map(from).collect() });
+    clause.filter(|c| can_collect(script, c)).collect()
+}
+
+fn code(collected: &Collected, clauses: &[Clause]) -> Code {
+    let number = |(i, (_, size, signed)): (usize, &(&str, u8, bool))| Field {
+        value: Value::Context { off: 8 * i as i16, size: *size, signed: *signed },
+        tail: None,
+    };
+    let plan = Plan {
+        schema: events::generated::SCHEMAS[0],
+        fields: ARGS.iter().enumerate().map(number).collect(),
+        whose: Whose::Nobody,
+        filter: None,
+        by_cookie: false,
+        slab: None,
+    };
+    let (maps, zeros, counters) = collected.descriptors().unwrap();
+    let divisions = &collected.divisions;
+    let all = Clauses { script: &collected.script, clauses, maps: &maps, zeros, counters, divisions };
+    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan, &all).unwrap()
+}
+
+/// The program in the kernel, and its maps.
+struct Loaded {
+    collected: Collected,
+    clauses: usize,
+    code: Code,
+    program: Program,
+}
+
+fn load(script: Script) -> Loaded {
+    let clauses = clauses_of(&script);
+    let (numbers, maps) = (clauses.iter().map(|c| c.number).collect(), vec![true; script.maps.len()]);
+    let collected = Collected::new(Arc::new(script), numbers, maps);
+    collected.make().unwrap();
+    let code = code(&collected, &clauses);
+    let bytes = code.bytes();
+    let program = Program::load(&ProgramSpec::new(ProgramKind::RawTracepoint, "tl_clauses", &bytes));
+    let program = program.unwrap_or_else(|e| panic!("{e}\n{code}\n{}", &e.log[e.log.len().saturating_sub(4000)..]));
+    Loaded { collected, clauses: clauses.len(), code, program }
+}
+
+/// The number of a map that is in another one, in the interpreter.
+fn inner(map: usize) -> i32 {
+    1_000_000 + map as i32
+}
+
+impl Loaded {
+    /// What the kernel has.
+    fn outcome(&self) -> Outcome {
+        let script = &self.collected.script;
+        let mut machine = Machine::new(script.as_ref().clone(), 1);
+        for map in 0..script.maps.len() {
+            for taken in self.collected.take(map).unwrap() {
+                machine.merge(map, &taken.key, &taken.words);
+            }
+        }
+        let told = self.collected.told();
+        machine.bad_read(told.bad_reads);
+        told.refused.iter().for_each(|(map, n)| machine.refuse(*map, *n));
+        told.divisions.iter().for_each(|(at, n)| machine.fault(Fault::DivisionByZero, *at, *n));
+        outcome(&machine)
+    }
+
+    /// The interpreter, in which this thread runs.
+    fn interpreter(&self) -> interp::Machine {
+        let script = &self.collected.script;
+        let (outer, zeros, counters) = self.collected.descriptors().unwrap();
+        let mut machine = interp::Machine::new();
+        machine.add_user(BYTES.as_ptr() as u64, &BYTES);
+        let layouts: Vec<_> = script.maps.iter().map(|m| layout(m).unwrap()).collect();
+        machine.add_array(zeros, 8 * layouts.iter().map(|l| l.1).max().unwrap_or(1), 1);
+        machine.add_array(counters, 8 * (1 + layouts.len() + self.collected.divisions.len()), 1);
+        for (m, (parts, words)) in layouts.iter().enumerate() {
+            match parts.is_empty() {
+                true => machine.add_array(inner(m), 8 * words, 1),
+                false => {
+                    let key = parts.iter().map(|p| p.size()).sum();
+                    machine.add_hash(inner(m), key, 8 * words, script.maps[m].entries as u32);
+                }
+            }
+            machine.add_maps(outer[m].unwrap(), 1);
+            assert!(machine.set_map(outer[m].unwrap(), 0, inner(m)));
+        }
+        let [pid, tid] = [sys::process::own_pid(), sys::process::own_tid()].map(|id| id as u64);
+        let [uid, gid] = [sys::process::ruid(), sys::process::rgid()].map(u64::from);
+        (machine.pid_tgid, machine.uid_gid) = (pid << 32 | tid, gid << 32 | uid);
+        let comm = std::fs::read("/proc/thread-self/comm").unwrap();
+        machine.comm[..comm.len() - 1].copy_from_slice(&comm[..comm.len() - 1]);
+        machine
+    }
+
+    /// What the interpreter has.
+    fn interpreted(&self, machine: &interp::Machine) -> Outcome {
+        let script = &self.collected.script;
+        let mut merged = Machine::new(script.as_ref().clone(), 1);
+        for (m, map) in script.maps.iter().enumerate() {
+            let (parts, _) = layout(map).unwrap();
+            for raw in machine.keys(inner(m)) {
+                let of = if parts.is_empty() { Vec::new() } else { key(&parts, &raw) };
+                merged.merge(m, &of, &words(&machine.value(inner(m), &raw).unwrap()));
+            }
+        }
+        let (_, _, counters) = self.collected.descriptors().unwrap();
+        let counted = words(&machine.value(counters, &[0; 4]).unwrap());
+        let count = |c: Counter| counted[c.word(script.maps.len())];
+        merged.bad_read(count(Counter::BadReads));
+        (0..script.maps.len()).for_each(|m| merged.refuse(m, count(Counter::Refused(m))));
+        for (nth, at) in self.collected.divisions.iter().enumerate() {
+            merged.fault(Fault::DivisionByZero, *at, count(Counter::Division(nth)));
+        }
+        outcome(&merged)
+    }
+}
+
+fn is_possible() -> bool {
+    sys::bpf::map::Map::array("tl_clauses", 8, 1, 0).is_ok() || {
+        skip("root", "bpf(2) needs privilege");
+        false
+    }
+}
+
+#[test]
+fn the_kernel_and_the_interpreter_agree() {
+    if !is_possible() || testkit::own_pid_namespace() {
+        return skip("root", "in a pid namespace of its own");
+    }
+    let mut r = Random::new(7);
+    let mut ran = 0;
+    for _ in 0..testkit::rounds(SCRIPTS) {
+        let text = script(&mut r, &NAMES, CLAUSES);
+        let Some(program) = compiled(&text) else { continue };
+        let loaded = load(program);
+        let mut machine = loaded.interpreter();
+        for _ in 0..ROUNDS {
+            let mut words: Vec<u64> = ARGS.iter().map(|_| word(&mut r)).collect();
+            words[arg("p")] = BYTES.as_ptr() as u64;
+            assert_eq!(loaded.program.test_run(&words).unwrap(), 0);
+            machine.run_words(&loaded.code, &words).unwrap();
+        }
+        assert_eq!(loaded.interpreted(&machine), loaded.outcome(), "{text}");
+        ran += loaded.clauses;
+    }
+    assert!(ran > SCRIPTS / 2 * CLAUSES, "{ran}");
+}
+
+/// The verifier does not follow each way through a clause by itself.
+#[test]
+fn many_branches_are_no_burden() {
+    if !is_possible() {
+        return;
+    }
+    let one = |i: u64| format!("if (args.a > {i}) {{ $v = {i}; }} if ($v == {i}) {{ $w++; }} ");
+    let ifs: String = (0..60).map(one).collect();
+    let text = format!("tracepoint:t:p {{ $v = (int64)1; $w = (int64)2; {ifs} if ($w > 3) {{ @[$v] = sum($w); }} }}");
+    let loaded = load(compiled(&text).expect("it is right"));
+    let steps = sys::bpf::info::program(&loaded.program).expect("it is loaded").verified_insns;
+    assert!(steps < 50_000, "{steps}");
+}
