@@ -146,7 +146,14 @@ fn argument(word: &str) -> Arg {
         None => (size, false),
     };
     let Ok(n @ (-8 | -4 | -2 | -1 | 1 | 2 | 4 | 8)) = size.parse::<i8>() else { return other() };
-    let at = operand_of(operand).unwrap_or_else(|| Operand::Other(operand.to_string()));
+    let at = match operand_of(operand).unwrap_or_else(|| Operand::Other(operand.to_string())) {
+        // Compilers write constants below zero for large ones, too.
+        Operand::Constant(v) => {
+            let unused = 64 - 8 * u32::from(n.unsigned_abs());
+            Operand::Constant(if n < 0 { v << unused >> unused } else { ((v as u64) << unused >> unused) as i64 })
+        }
+        at => at,
+    };
     Arg { size: n.unsigned_abs(), signed: n < 0, float, at }
 }
 
@@ -209,6 +216,17 @@ mod tests {
 
     fn register(r: &str) -> Operand {
         Operand::Register(r.into())
+    }
+
+    #[test]
+    fn constants_are_as_wide_as_their_argument() {
+        let value = |text: &str| match arguments(text)[..] {
+            [Arg { at: Operand::Constant(n), .. }] => n,
+            _ => panic!("{text}"),
+        };
+        // What gcc writes for 4092785136, which it has as an int.
+        assert_eq!((value("4@$-202182160"), value("-4@$4092785136")), (4092785136, -202182160));
+        assert_eq!((value("1@$-16"), value("-2@$61936"), value("8@$-1"), value("-1@$16")), (240, -3600, -1, 16));
     }
 
     #[test]
