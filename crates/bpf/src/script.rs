@@ -95,8 +95,8 @@ impl<E> Source<E> for Places<'_, E> {
         let cast = value.ty.as_int().ok_or(Unfit::Value)?;
         match &value.kind {
             Kind::Load(address, space) => g.read(address, *space, cast),
-            Kind::Step { place: ir::Place::Var(i), up, after } => {
-                g.step(*i, if *up { 1 } else { -1 }, *after, cast);
+            Kind::Step { place: ir::Place::Var(i), by, after } => {
+                g.step(*i, *by as i32, *after, cast);
                 Ok(())
             }
             _ => Err(Unfit::Value),

@@ -259,6 +259,10 @@ impl<'t> Lexer<'t> {
                 c => bytes.extend(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
+        // In scripts, a string ends at its NUL, as in C.
+        if self.script {
+            bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
+        }
         if bytes.contains(&0) {
             let e = self.error(Code::Literal, start, "a string with a NUL inside");
             return Err(e.hint("C strings end there"));

@@ -27,7 +27,7 @@ impl Event for Fake {
     fn leaf(&self, _: usize, leaf: &Leaf) -> Option<Datum<'_>> {
         let number = |n: &str| self.numbers.get(n).map(|v| Datum::Int(*v));
         match &leaf.what {
-            What::Value("kstack" | "ustack") => Some(Datum::Of(1, 7)),
+            What::Value("kstack" | "ustack") | What::Kind("kstack" | "ustack", _) => Some(Datum::Of(1, 7)),
             What::Value(n) => number(n).or_else(|| self.texts.get(n).map(|t| Datum::Text(t, false))),
             What::Arg(n) => number(n),
             What::Number(n) => number(&format!("arg{n}")),
@@ -447,6 +447,76 @@ fn numbers() {
 }
 
 #[test]
+fn pointers_count_by_what_they_are_of() {
+    begin(
+        "@a = (int32 *)32; @a++; $b = (int64 *)32; ++$b; $b++; $b--; @c = (int8 *)32; --@c; print($b); print(@a++); print(@a);",
+        expect![[r#"
+            0x28
+            0x24
+            @a: 0x28
+
+
+            @a: 0x28
+            @c: 0x1f
+        "#]],
+    );
+    begin(
+        "@a = (uint16 **)32; @a++; print(@a); $t = (int16 *)4; $t += 3; $t--; print($t);",
+        expect![[r#"
+        @a: 0x28
+        0x8
+
+
+        @a: 0x28
+    "#]],
+    );
+}
+
+#[test]
+fn the_first_page_has_no_memory() {
+    begin(
+        "$p = (int32 *)0; print(*$p); print($p[3]); print(*(uint8 *)4095); print(str((int8 *)8)); print(buf($p, 2));",
+        expect![[r#"
+            0
+            0
+            0
+
+
+
+
+            bad reads: 5
+        "#]],
+    );
+}
+
+#[test]
+fn buffers_are_as_long_as_was_asked() {
+    begin(
+        r#"printf("%r|%r|%rx|%rh|%r\n", buf("ok", 4), buf("long", 2), buf("a\0b", 3), buf("a", 2), buf("", 1)); @[buf("k", 2)] = 1;"#,
+        expect![[r#"
+            ok\x00\x00|lo|\x61\x00\x00|61 00|\x00
+
+
+            @[k\x00]: 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_count_that_was_cleared_is_zero() {
+    begin(
+        "@ = count(); clear(@); @b = count(); delete(@b); @c[1] = count(); clear(@c); @d = sum(1); clear(@d); if (pid) { @e = count(); }",
+        expect![[r#"
+
+
+            @: 0
+            @b: 0
+            @e: 1
+        "#]],
+    );
+}
+
+#[test]
 fn loops() {
     begin(
         r#"for $i : 0..5 { if ($i == 1) { continue; } if ($i == 4) { break; } printf("%d ", $i); } $n = 3; while ($n > 0) { printf("%d ", $n); $n--; } unroll(3) { printf("u"); }
@@ -604,7 +674,7 @@ fn memory() {
         clause 0: Counts { done: 1, rejected: 0, unknown: 1 }
         bad reads: 2
     "#]]
-    .assert_eq(&run(script, &[e, event(&[("arg0", 1), ("arg1", 2)], &[])]));
+    .assert_eq(&run(script, &[e, event(&[("arg0", 0x5000), ("arg1", 0x5001)], &[])]));
 }
 
 #[test]

@@ -577,8 +577,8 @@ impl Clausework<'_> {
                 e.bind(done);
                 Ok(())
             }
-            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), up, .. }, .. }) => {
-                self.sum(e, *map, key, &Int::Const(if *up { 1 } else { -1 }), false)
+            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), by, .. }, .. }) => {
+                self.sum(e, *map, key, &Int::Const(*by), false)
             }
             Stmt::Change(ir::Place::Map(map, key), op, number) => self.sum(e, *map, key, number, *op == Op::Sub),
             Stmt::Change(ir::Place::Var(var), op, amount) => {

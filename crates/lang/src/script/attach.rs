@@ -199,19 +199,21 @@ fn point(l: &mut Lexer<'_>, params: &[String]) -> Result<Point> {
 /// The inside of quotes.
 fn quoted(l: &mut Lexer<'_>, part: &mut String) -> Result<()> {
     let start = l.at;
-    let rest = &l.rest()[1..];
-    match rest.find(['"', '\n']).filter(|n| rest[*n..].starts_with('"')) {
-        Some(n) => {
-            part.push_str(&rest[..n]);
-            l.at += n + 2;
-            Ok(())
-        }
-        None => {
-            l.at += 1;
-            Err(Diagnostic::new(Code::Literal, Span { start, end: l.at }, "an unterminated string")
-                .hint("it ends with \""))
+    l.at += 1;
+    while let Some(c) = l.peek().filter(|c| *c != '\n') {
+        l.at += c.len_utf8();
+        match c {
+            '"' => return Ok(()),
+            // A quote in a name.
+            '\\' if l.peek() == Some('"') => {
+                l.at += 1;
+                part.push('"');
+            }
+            c => part.push(c),
         }
     }
+    let span = Span { start, end: start + 1 };
+    Err(Diagnostic::new(Code::Literal, span, "an unterminated string").hint("it ends with \""))
 }
 
 /// `$1` within a probe.
@@ -251,8 +253,13 @@ fn named(mut parts: Vec<String>, span: Span) -> Result<Point> {
     if matches!(p.name, "software" | "hardware") && parts.len() == 2 && parts[1].is_empty() {
         parts.pop();
     }
+    // Any provider; and without a path, the program of -p.
+    let is_static = p.name == "usdt" && parts.len() == 3;
+    if is_static && parts[1].is_empty() {
+        parts[1] = "*".to_owned();
+    }
     let fits = p.forms.iter().any(|f| form_length(f) == parts.len());
-    if !fits || parts.iter().any(String::is_empty) {
+    if !fits || parts.iter().skip(usize::from(is_static)).any(String::is_empty) {
         let forms: Vec<String> =
             p.forms.iter().map(|f| format!("{}{}{f}", p.name, if f.is_empty() { "" } else { ":" })).collect();
         let message = format!("{} is not how a probe of '{}' is written", crate::diag::quote(&full(p, &parts)), p.name);

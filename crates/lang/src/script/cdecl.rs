@@ -29,6 +29,8 @@ pub struct Declarations {
     /// The values of all enumerations, and which they are of.
     constants: BTreeMap<String, (i64, String)>,
     anonymous: usize,
+    /// How many there were in braces.
+    bodies: usize,
 }
 
 /// A structure or a union.
@@ -138,16 +140,18 @@ fn qualifiers(p: &mut Parser<'_>) -> Result<()> {
 /// One declaration, up to its semicolon.
 pub(super) fn declaration(p: &mut Parser<'_>, d: &mut Declarations) -> Result<()> {
     let typedef = p.t.eat_name("typedef")?;
+    let bodies = d.bodies;
     let (base, _) = specifier(p, d)?;
     if typedef && let (Some(name), ty, _) = declarator(p, &base, d)? {
         p.typedefs.insert(name.clone());
         d.typedefs.insert(name, ty);
     }
-    if !p.t.at(";")? && !typedef {
-        return Err(p.t.unexpected("';'").hint("scripts have structures, unions, enumerations and typedefs of C"));
+    // Behind a body, the semicolon may be left out.
+    if p.t.eat(";")? || !typedef && d.bodies > bodies {
+        return Ok(());
     }
-    p.t.expect(";")?;
-    Ok(())
+    let e = p.t.unexpected("';'");
+    Err(if typedef { e } else { e.hint("scripts have structures, unions, enumerations and typedefs of C") })
 }
 
 /// What stands before the names: a type, declared on the way where it has a body. And whether it had one without a name.
@@ -250,6 +254,7 @@ fn aggregate(p: &mut Parser<'_>, d: &mut Declarations, union: bool) -> Result<(T
     attributes(p, &mut l)?;
     list.into_iter().try_for_each(|m| l.member(m, d))?;
     d.structs.insert(name.clone(), l.finish());
+    d.bodies += 1;
     Ok((Type::Struct(name), !named))
 }
 
@@ -283,7 +288,10 @@ fn members(p: &mut Parser<'_>, d: &mut Declarations, list: &mut Vec<Written>) ->
             break;
         }
     }
-    p.t.expect(";")?;
+    // So may it behind the last member.
+    if !p.t.at("}")? {
+        p.t.expect(";")?;
+    }
     Ok(())
 }
 
@@ -352,6 +360,7 @@ fn enumeration(p: &mut Parser<'_>, d: &mut Declarations) -> Result<Type> {
     if !p.t.eat("{")? {
         return Ok(Type::Enum(name));
     }
+    d.bodies += 1;
     let mut next = 0i64;
     d.enums.insert(name.clone(), Vec::new());
     while !p.t.eat("}")? {

@@ -197,8 +197,8 @@ pub enum Kind {
     Step {
         /// What.
         place: Place,
-        /// `++`
-        up: bool,
+        /// By how much: below zero with `--`; of pointers by the size of what they are of.
+        by: i64,
         /// The value is that before.
         after: bool,
     },

@@ -24,7 +24,12 @@ pub(super) fn call(name: &str, args: &[Value], ty: &Type, max_strlen: usize) -> 
         "text" => cut(chars(0).to_vec(), max_strlen),
         // The length has room for a NUL.
         "cut" => Value::text(&chars(0)[..chars(0).len().min(int(1).max(1) as usize - 1)]),
-        "buf" => Value::Bytes(args[0].bytes()[..args[0].bytes().len().min(int(1).max(0) as usize)].to_vec()),
+        "buf" => {
+            let (all, length, padded) = (args[0].bytes(), int(1).max(0), int(2));
+            let mut bytes = all[..all.len().min(length as usize)].to_vec();
+            bytes.resize(bytes.len().max(length.min(padded) as usize), 0);
+            Value::Bytes(bytes)
+        }
         "bytes" => {
             let n = int(1).max(0) as usize;
             let mut bytes = match &args[0] {

@@ -101,6 +101,76 @@ fn types_of_literals_and_what_they_meet() {
 }
 
 #[test]
+fn semicolons_of_structures_may_be_left_out() {
+    check_all(
+        &[
+            "struct a { int x; char y } begin { $s = sizeof(struct a); }",
+            "struct a { struct { int x[1] } in } // here\nunion u { int x } uprobe:/bin/x:f { $s = ((struct a *)arg0)->in.x[0]; }",
+            "struct a begin { }",
+            "typedef struct { int x; } a begin { }",
+            "struct a { int x int y; }; begin { }",
+        ],
+        expect![[r#"
+            begin int8
+
+            uprobe:/bin/x:f <Number(0): uint64> int32
+
+            stdin:1:10-15: ERROR: expected ';', found 'begin' [S0002]
+            struct a begin { }
+                     ~~~~~
+            HINT: scripts have structures, unions, enumerations and typedefs of C
+
+            stdin:1:29-34: ERROR: expected ';', found 'begin' [S0002]
+            typedef struct { int x; } a begin { }
+                                        ~~~~~
+
+            stdin:1:18-21: ERROR: expected ';', found 'int' [S0002]
+            struct a { int x int y; }; begin { }
+                             ~~~
+        "#]],
+    );
+}
+
+#[test]
+fn static_probes_may_leave_out_the_file_and_the_provider() {
+    check_all(
+        &[
+            r#"usdt:/bin/x:"a \"b\" c":n { }"#,
+            "usdt:/bin/x::name* { }",
+            "usdt::provider:name { }",
+            "usdt:::name { }",
+            "usdt::name { }",
+            "usdt:/bin/x:a: { }",
+            r#"usdt:/bin/x:"a"#,
+        ],
+        expect![[r#"
+            usdt:/bin/x:a "b" c:n
+
+            usdt:/bin/x:*:name*
+
+            usdt::provider:name
+
+            usdt::*:name
+
+            stdin:1:1-11: ERROR: 'usdt::name' is not how a probe of 'usdt' is written [S0004]
+            usdt::name { }
+            ~~~~~~~~~~
+            HINT: write usdt:PATH:NAME or usdt:PATH:PROVIDER:NAME
+
+            stdin:1:1-15: ERROR: 'usdt:/bin/x:a:' is not how a probe of 'usdt' is written [S0004]
+            usdt:/bin/x:a: { }
+            ~~~~~~~~~~~~~~
+            HINT: write usdt:PATH:NAME or usdt:PATH:PROVIDER:NAME
+
+            stdin:1:13-14: ERROR: an unterminated string [S0001]
+            usdt:/bin/x:"a
+                        ~
+            HINT: it ends with "
+        "#]],
+    );
+}
+
+#[test]
 fn types_do_not_depend_on_the_order_of_clauses() {
     let one = outcome("begin { @a = @b; } end { @b = @c; } interval:1s { @c = pid; @c = 5; }");
     check(

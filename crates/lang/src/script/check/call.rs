@@ -369,11 +369,13 @@ impl Checker<'_> {
                 Err(e.hint("write buf(address, length)"))
             }
             (Type::Array(..) | Type::Str(_) | Type::Buffer(_), n) => {
-                let n = match n {
-                    Some(n) => self.int_of(n)?,
-                    None => number(max.into()),
+                // Of a string, what is behind its end are zeros.
+                let mut args = match n {
+                    Some(n) => vec![self.int_of(n)?, number(if x.ty.is_text() { max.into() } else { 0 })],
+                    None => vec![number(max.into()), number(0)],
                 };
-                Ok(make(Kind::Call("buf", vec![x, n]), Type::Buffer(max)))
+                args.insert(0, x);
+                Ok(make(Kind::Call("buf", args), Type::Buffer(max)))
             }
             (t, _) => Err(Diagnostic::new(Code::Call, span, format!("a value of type {t} has no bytes to show"))),
         }

@@ -269,7 +269,8 @@ impl Checker<'_> {
                 info.tried = true;
                 info.value.step().map_err(|c| not(&format!("@{name}"), &c.holds))?;
                 let ty = self.map_slot(name).ty();
-                Ok(make(Kind::Step { place: Place::Map(self.map_index(name), key), up, after }, ty))
+                let by = self.stride(&ty, up, span)?;
+                Ok(make(Kind::Step { place: Place::Map(self.map_index(name), key), by, after }, ty))
             }
             Written::Var(name) => {
                 let Kind::Var(index) = self.var(name, span)?.kind else { return Err(unknown(span)) };
@@ -279,10 +280,20 @@ impl Checker<'_> {
                 }
                 let ty = self.var_slot(index).ty();
                 self.stepped.insert(index);
-                Ok(make(Kind::Step { place: Place::Var(index), up, after }, ty))
+                let by = self.stride(&ty, up, span)?;
+                Ok(make(Kind::Step { place: Place::Var(index), by, after }, ty))
             }
             _ => Err(Diagnostic::new(Code::Place, span, "only variables and maps are counted")),
         }
+    }
+
+    /// By how much `++` and `--` change a value.
+    fn stride(&mut self, ty: &Type, up: bool, span: Span) -> Result<i64> {
+        let by = match ty {
+            Type::Pointer(of, _) if **of != Type::None => self.size(of, span)? as i64,
+            _ => 1,
+        };
+        Ok(if up { by } else { -by })
     }
 
     fn binary(&mut self, op: Binary, a: &ast::Expr, b: &ast::Expr, span: Span) -> Result<Expr> {

@@ -7,10 +7,12 @@ use crate::script::ir::{Clause, Equal, Expr, Int, Kind, Place, Program, Stmt};
 use crate::script::library;
 use crate::script::maps::{self, Held, Row, Store};
 use crate::script::time;
-use crate::script::types::{Space, Type};
+use crate::script::types::{Aggregate, Space, Type};
 use crate::script::value::{Text, Value, with_length};
 use std::collections::BTreeMap;
 
+/// Below it there is no memory: the kernel gives the first page to nobody.
+const LOWEST: u64 = 4096;
 /// So many strings `join` prints.
 const MAX_JOINED: u64 = 64;
 
@@ -229,7 +231,11 @@ impl<'r> Run<'r> {
                 })?;
                 self.host.output(Output::Map { map, rows: &[Row { key, held }], div: 1 });
             }
-            Stmt::Clear(m) => self.stores[*m].clear(),
+            Stmt::Clear(m) => {
+                let had = self.stores[*m].len() > 0;
+                self.stores[*m].clear();
+                self.keep_count(*m, had);
+            }
             Stmt::Zero(m) => self.stores[*m].zero(&self.program.maps[*m].value),
             Stmt::Time(format) => {
                 let wall = self.host.wall(None);
@@ -261,7 +267,7 @@ impl<'r> Run<'r> {
             if address == 0 {
                 break;
             }
-            match self.event.text(space, address, self.program.config.max_strlen as usize) {
+            match self.text(space, address, self.program.config.max_strlen as usize) {
                 Memory::Bytes(b) => out.push(Value::text(b)),
                 Memory::Fault => *self.bad_reads += 1,
                 Memory::Unknown => return Err(Stop::Unknown),
@@ -271,6 +277,14 @@ impl<'r> Run<'r> {
     }
 
     // Maps.
+
+    /// A count without keys that was taken away goes on from zero.
+    fn keep_count(&mut self, m: usize, had: bool) {
+        let map = &self.program.maps[m];
+        if had && map.key.is_empty() && map.value == Type::Aggregate(Aggregate::Count) {
+            self.stores[m].at(&[], || Held::new(&map.value));
+        }
+    }
 
     /// The bytes of a key. The buffer is used again, but not by a key within this one.
     fn with_key<T>(&mut self, parts: &[Expr], f: impl FnOnce(&mut Self, &[u8]) -> T) -> Result<T> {
@@ -339,12 +353,15 @@ impl<'r> Run<'r> {
             Kind::Var(i) => self.vars[*i].as_ref().map_or(0, Value::int),
             Kind::Int(i) => i.eval(self)?,
             Kind::HasKey(m, key) => self.with_key(key, |run, key| run.stores[*m].get(key).is_some())?.into(),
-            Kind::Delete(m, key) => self.with_key(key, |run, key| run.stores[*m].remove(key))?.into(),
+            Kind::Delete(m, key) => {
+                let had = self.with_key(key, |run, key| run.stores[*m].remove(key))?;
+                self.keep_count(*m, had);
+                had.into()
+            }
             Kind::Length(m) => self.stores[*m].len() as i64,
-            Kind::Step { place, up, after } => {
-                let step = if *up { 1 } else { -1i64 };
-                let old = self.change(place, |v| v.wrapping_add(step))?;
-                if *after { old } else { within(old.wrapping_add(step), &e.ty) }
+            Kind::Step { place, by, after } => {
+                let old = self.change(place, |v| v.wrapping_add(*by))?;
+                if *after { old } else { within(old.wrapping_add(*by), &e.ty) }
             }
             Kind::Find(m, key, var) => {
                 let ty = &self.clause.vars[*var];
@@ -422,10 +439,19 @@ impl<'r> Run<'r> {
         self.program.declarations.size(ty).map_or(0, |s| s.0 as usize)
     }
 
+    /// What is in memory. Nobody has memory at the lowest addresses.
+    fn memory(&self, space: Space, address: u64, length: usize) -> Memory {
+        if address < LOWEST { Memory::Fault } else { self.event.memory(space, address, length) }
+    }
+
+    fn text(&self, space: Space, address: u64, most: usize) -> Memory {
+        if address < LOWEST { Memory::Fault } else { self.event.text(space, address, most) }
+    }
+
     /// What is at an address; 0 where there is nothing.
     fn load(&mut self, address: &Int, space: Space, ty: &Type) -> Result<Value> {
         let address = address.eval(self)? as u64;
-        match self.event.memory(space, address, self.size(ty)) {
+        match self.memory(space, address, self.size(ty)) {
             Memory::Bytes(b) => Ok(Value::read(&b, ty)),
             Memory::Fault => {
                 *self.bad_reads += 1;
@@ -440,7 +466,7 @@ impl<'r> Run<'r> {
         let max = self.program.config.max_strlen as usize;
         // The length has room for a NUL.
         let most = usize::try_from(length).unwrap_or(0).saturating_sub(1).min(max);
-        match self.event.text(space, address, most) {
+        match self.text(space, address, most) {
             Memory::Bytes(mut bytes) => {
                 let cut = bytes.len() > most && most == max;
                 bytes.truncate(most);
@@ -480,7 +506,7 @@ impl<'r> Run<'r> {
                 let (address, n, user) = (self.int(&args[0])? as u64, self.int(&args[1])?, self.int(&args[2])?);
                 let n = usize::try_from(n).unwrap_or(0).min(self.program.config.max_strlen as usize);
                 let space = if user != 0 { Space::User } else { Space::Kernel };
-                return match self.event.memory(space, address, n) {
+                return match self.memory(space, address, n) {
                     Memory::Bytes(b) => Ok(Value::Bytes(b)),
                     Memory::Fault => {
                         *self.bad_reads += 1;
