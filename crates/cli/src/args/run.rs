@@ -5,6 +5,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 
+/// Options of bpftrace's command lines that have nothing to change here, as --include HEADER: its constants are known anyway.
+const OF_THE_PEER: [(&str, Option<char>); 4] =
+    [("unsafe", None), ("verbose", Some('v')), ("usdt-file-activation", None), ("no-warnings", None)];
+
 pub(super) fn run(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
         let all = target_args().into_iter().chain(session_args());
@@ -52,4 +56,9 @@ pub(super) fn run(c: Command) -> Command {
     )
     .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
     .arg(flag("dry-run", 'd', "Check the script, and do nothing"))
+    .args(OF_THE_PEER.map(|(name, short)| {
+        let arg = Arg::new(name).long(name).action(ArgAction::SetTrue).hide(true);
+        short.into_iter().fold(arg, Arg::short)
+    }))
+    .arg(value("include", "HEADER", "").action(ArgAction::Append).hide(true))
 }

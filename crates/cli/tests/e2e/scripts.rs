@@ -18,7 +18,7 @@ fn scripts_without_probes_run_by_themselves() {
         let out =
             run(user, &["-e", "begin { printf(\"a %d\\n\", $1); exit(3); } end { @ = 1; print((1, \"x\")); }", "7"]);
         assert_eq!((out.code(), out.out().as_str()), (3, "a 7\n(1, x)\n\n\n@: 1\n"), "{}", out.stderr);
-        assert_eq!(out.stderr, "");
+        assert_eq!(out.stderr, "Attached 2 probes\n");
         let out = run(
             user,
             &["-e", "interval:ms:5 { @n = count(); @t[elapsed / 5000000] = count(); if ((int64)@n == 4) { exit(); } }"],
@@ -65,6 +65,7 @@ fn mistakes_are_shown_where_they_are() {
         (&["-e", "begin {}", "-c", "'"][..], "a quote in it is not closed"),
         (&["-e", "begin {}", "-c", "true", "-p", "1"], "given together with -p"),
         (&["/no/script"], "No such file"),
+        (&["-p", "1x", "/no/script"], "-p 1x: not a process id"),
         (&[], "no script is given"),
         (&["--config", "x", "-e", "begin {}"], "it has no value"),
     ] {
@@ -192,6 +193,17 @@ fn other_names_of_the_command_are_known() {
     let link = link.to_str().expect("UTF-8");
     let out = lab::run(&mut lab::as_user(User::Me, &[link, "-e", "BEGIN { print(1); exit(); }"]));
     assert_eq!((out.code(), out.out().as_str()), (0, "1\n\n\n"), "{}", out.stderr);
+    // Its options, and its own name.
+    let text = "BEGIN { @[comm, strerror(EPERM)] = 1; cat(\"/no\"); exit(); }";
+    let words = [link, "--unsafe", "-v", "--no-warnings", "--include", "errno.h", "-f", "json", "-q", "-e", text];
+    let out = lab::run(&mut lab::as_user(User::Me, &words));
+    assert_eq!(
+        out.out(),
+        "{\"type\": \"map\", \"data\": {\"@\": {\"bpftrace,Operation not permitted\": 1}}}\n",
+        "{}",
+        out.stderr
+    );
+    assert_eq!(out.stderr, "ERROR: failed to open file '/no': No such file or directory\n");
     let out = lab::run(&mut lab::as_user(User::Me, &[link, "-l", "software:*"]));
     assert!(out.out().contains("software:page-faults"), "{}", out.out());
 }
@@ -251,4 +263,48 @@ fn nothing_is_counted_twice_or_lost() {
     let out = run(User::Me, &["-q", "--config", "max_map_keys=10", "-e", text, "-c", &format!("{program} 100 1")]);
     assert!(out.stderr.contains("@: full: 90 new keys were refused"), "{}", out.stderr);
     assert_eq!(out.out().matches("]: 1\n").count(), 10, "{}", out.out());
+}
+
+#[test]
+fn maps_are_printed_when_sigusr1_asks() {
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let seen = dir.join("seen");
+        let text = "begin { @a = 1; print(@a); }";
+        for more in [&[][..], &["-c", "sleep 10"]] {
+            let out = [&["run", "-q", "-e", text, "-o", seen.to_str().expect("UTF-8")], more].concat();
+            let mut running = lab::start(&mut lab::trapline(user, &out));
+            let holds = |want: &str| std::fs::read_to_string(&seen).is_ok_and(|have| have == want);
+            lab::until("begin has run", || holds("@a: 1\n"));
+            lab::kill("USR1", running.pid().into());
+            lab::until("the map is printed", || holds("@a: 1\n@a: 1\n"));
+            running.must_run();
+            lab::kill("TERM", running.pid().into());
+            running.end();
+            let _ = std::fs::remove_file(&seen);
+        }
+    });
+}
+
+#[test]
+fn static_probes_are_found_in_the_program_of_p_and_in_files_by_a_pattern() {
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let program = lab::program("probes").expect("it compiles");
+    let dir = std::path::Path::new(&program).parent().expect("a directory").display().to_string();
+    let waits = lab::start(lab::as_user(User::Me, &[&program, "1"]).stdin(std::process::Stdio::piped()));
+    let pid = waits.pid().to_string();
+    for (text, n) in [
+        ("usdt::lab:step { } end { }", 2),
+        ("usdt:::* { } end { }", 3),
+        (&format!("usdt:{dir}/prob*s::* {{ }} uprobe:{dir}/prob*s:worked {{ }}"), 3),
+    ] {
+        let out = run(User::Me, &["-e", text, "-p", &pid, "--duration", "10ms"]);
+        let said = out.stderr.lines().next().unwrap_or_default();
+        assert_eq!(said, format!("Attached {n} probes"), "{text}: {}", out.stderr);
+    }
+    let out = run(User::Me, &["-e", "usdt:/no/*::* { }"]);
+    assert!(out.code() == 2 && out.stderr.contains("no file has such a probe"), "{}", out.stderr);
 }

@@ -20,6 +20,7 @@ use crate::record;
 use crate::report;
 use crate::run::Status;
 use crate::run::interrupts::Interrupts;
+use crate::target;
 use crate::view::screen::Clocks;
 use engine::{Error, Result, rights};
 use lang::script::{self, Parameters, Program, Severity};
@@ -33,12 +34,12 @@ use std::time::Duration;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
-    let (name, text) = source(ask)?;
     if let Some(dir) = ask.trace.dir.clone() {
-        return over_trace(ask, dir, (name, text));
+        return over_trace(ask, dir, source(ask)?);
     }
     let mut ask = ask.clone();
     whose(&mut ask)?;
+    let (name, text) = source(&ask)?;
     let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
     let catalogue = Catalogue::new(of_calls, pid_of(&ask));
     let program = compile(&ask, (&name, &text), &catalogue)?;
@@ -60,7 +61,10 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let quiet = ask.quiet;
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
     let script = Rc::new(RefCell::new(script));
-    script.borrow_mut().announce(quiet == 0 && !manner.json);
+    script.borrow_mut().announce(quiet == 0);
+    if requests.is_empty() {
+        script.borrow_mut().attached();
+    }
     script.borrow_mut().begin(None);
     let is_over = script.borrow().exit().is_some();
     let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
@@ -68,7 +72,6 @@ pub fn run(ask: &Ask) -> Result<Status> {
     if is_over {
         script.borrow_mut().finish(None);
     } else if requests.is_empty() && !has_target {
-        script.borrow_mut().attached();
         alone(&script);
     } else {
         ask.select.expr = if requests.is_empty() { vec!["none".into()] } else { requests };
@@ -172,7 +175,9 @@ fn whose(ask: &mut Ask) -> Result<()> {
         if !ask.target.attach.is_empty() {
             return Err(Error::usage("-c", "given together with -p", "leave one of them out"));
         }
-    } else if ask.target.attach.is_empty() && rights::kernel_backend_is_usable().is_ok() {
+    } else if !ask.target.attach.is_empty() {
+        target::target(ask)?;
+    } else if rights::kernel_backend_is_usable().is_ok() {
         ask.target.all = true;
     }
     Ok(())
@@ -283,6 +288,7 @@ fn alone(script: &Rc<RefCell<Script>>) {
         let mut script = script.borrow_mut();
         script.until(sys::time::monotonic(), None);
         script.flush();
+        script.print_if_asked(None);
         if script.exit().is_some() || script.is_unread() || interrupts.poll().is_some() {
             script.finish(None);
             return;

@@ -23,6 +23,7 @@ use lang::script::ir::{Leaf, What};
 use lang::script::types::{Space, Type};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 
 /// More probes than this are asked for by their pattern: they share a program.
@@ -114,9 +115,12 @@ impl Catalogue {
             ("function", [name, end @ ..]) => Kind::Functions((*name).into(), !end.is_empty()),
             ("heap", [name, ..]) => Kind::Heap(format!("heap:{name}")),
             ("uprobe" | "uretprobe", [path, .., function]) => {
-                Kind::Probes(format!("{}:{}:{}", point.provider.name, quoted(path), quoted(function)))
+                Kind::Probes(format!("{}:{}:{}", point.provider.name, quoted(&self.file(path)), quoted(function)))
             }
-            ("usdt", [path, rest @ ..]) => Kind::Probes(format!("usdt:{}:{}", quoted(path), rest.join(":"))),
+            ("usdt", [path, rest @ ..]) => {
+                let rest: Vec<String> = rest.iter().map(|r| quoted(r)).collect();
+                Kind::Probes(format!("usdt:{}:{}", quoted(&self.file(path)), rest.join(":")))
+            }
             ("kprobe" | "kretprobe" | "fentry" | "fexit" | "rawtracepoint", [.., name]) => {
                 Kind::Probes(format!("{}:{name}", point.provider.name))
             }
@@ -130,13 +134,24 @@ impl Catalogue {
         }
     }
 
+    /// The file of a probe: the program of -p, where it has no name; and where only that process sees it, as that process sees it.
+    fn file(&self, path: &str) -> String {
+        let Some(pid) = self.child else { return path.into() };
+        let seen = format!("/proc/{pid}/root{path}");
+        match path {
+            "" => std::fs::read_link(format!("/proc/{pid}/exe")).map_or(String::new(), |p| p.display().to_string()),
+            path if path.starts_with('/') && !Path::new(path).exists() && Path::new(&seen).exists() => seen,
+            path => path.into(),
+        }
+    }
+
     /// The probes that a pattern matches, with their arguments.
     fn find(&self, pattern: &str) -> Result<Rc<[Probe]>> {
         if let Some(found) = self.known.borrow().get(pattern) {
             return Ok(Rc::clone(found));
         }
         let found: Rc<[Probe]> = match &self.recorded {
-            None => provider::list(pattern, true)?,
+            None => listed(pattern)?,
             Some(classes) => of_trace(classes, pattern)?,
         }
         .into();
@@ -165,6 +180,33 @@ impl Catalogue {
             all.retain(|a| theirs.contains(a));
         }
         Some(all)
+    }
+}
+
+/// Of a pattern whose file is a pattern too: provider, file, and name.
+fn in_files(pattern: &str) -> Option<(&str, &str, &str)> {
+    let mut words = pattern.splitn(3, ':');
+    let (provider, file, name) = (words.next()?, words.next()?, words.next()?);
+    (["uprobe", "uretprobe", "usdt"].contains(&provider) && file.contains('*')).then_some((provider, file, name))
+}
+
+/// The probes of this machine that a pattern matches. The last part of a file's path may be a pattern: files without such probes are passed
+/// over.
+fn listed(pattern: &str) -> Result<Vec<Probe>> {
+    let Some((provider, file, name)) = in_files(pattern) else { return provider::list(pattern, true) };
+    let (dir, base) = file.rsplit_once('/').unwrap_or((".", file));
+    let names = std::fs::read_dir(if dir.is_empty() { "/" } else { dir }).into_iter().flatten().flatten();
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|n| glob(base.as_bytes(), n.as_bytes()));
+    names.sort_unstable();
+    let of_file = |n: String| {
+        let path = quoting::quote(&format!("{dir}/{n}"));
+        provider::list(&format!("{provider}:{path}:{name}"), true).unwrap_or_default()
+    };
+    let found: Vec<Probe> = names.into_iter().flat_map(of_file).collect();
+    match found.is_empty() {
+        true => Err(Error::usage(pattern, "no file has such a probe", "name one file, to see what it has")),
+        false => Ok(found),
     }
 }
 
@@ -550,12 +592,15 @@ impl Places {
             }
             Kind::Probes(pattern) => {
                 let found = catalogue.find(&pattern)?;
-                self.attached += found.len();
-                if found.len() > APART {
+                // A static probe is one at each of its places.
+                let places = |p: &Probe| if p.name.starts_with("usdt:") { p.sites.len().max(1) } else { 1 };
+                self.attached += found.iter().map(places).sum::<usize>();
+                let together = found.len() > APART && in_files(&pattern).is_none();
+                if together {
                     want(&pattern, true);
                 }
                 for probe in found.iter() {
-                    if found.len() <= APART {
+                    if !together {
                         want(&probe.name, true);
                     }
                     if !probe.aliases.is_empty() {

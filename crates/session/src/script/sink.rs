@@ -3,8 +3,9 @@
 use super::collecting;
 use super::places::{As, Places, Run};
 use super::seen::{self, Get, Seen, Stacks};
-use crate::output::{Output, complain};
+use crate::output::Output;
 use crate::view::screen::Clocks;
+use ctf::folder::reason;
 use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
@@ -25,7 +26,11 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::rc::Rc;
 use std::sync::Arc;
+use sys::signal;
 use views::script::{self as view, Frame, Goes, Printer};
+
+/// SIGUSR1: who sends it wants to see the maps as they are now.
+const PRINT: i32 = 10;
 
 /// What runs for events of a class, and where the values come from.
 type Runs = Rc<[(Run, Vec<Get>)]>;
@@ -37,6 +42,8 @@ pub struct Script {
     places: Places,
     /// Name and text.
     source: (String, String),
+    /// The name of trapline's own thread.
+    comm: Vec<u8>,
     output: Output,
     json: bool,
     raw_strings: bool,
@@ -64,6 +71,8 @@ pub struct Script {
     unread: Vec<String>,
     /// It was not said yet that the probes are attached, and is to be said.
     announces: bool,
+    /// How often it was asked to print its maps.
+    asked: u32,
     lost: u64,
     has_ended: bool,
 }
@@ -180,7 +189,10 @@ impl Prints<'_> {
                 self.output.write_lines(&line);
             }
             Ok(_) => self.output.write_lines(&text),
-            Err(e) => complain(&format!("cat {}: {e}", path.display())),
+            Err(e) => {
+                self.output.flush();
+                eprintln!("ERROR: failed to open file '{}': {}", path.display(), reason(&e));
+            }
         }
     }
 }
@@ -191,6 +203,7 @@ struct Tick<'a> {
     time: u64,
     started: u64,
     probe: String,
+    comm: &'a [u8],
 }
 
 impl run::Event for Tick<'_> {
@@ -205,7 +218,7 @@ impl run::Event for Tick<'_> {
             What::Value("pid" | "tid") => int(std::process::id().into()),
             What::Value("uid" | "username") => int(sys::process::ruid().into()),
             What::Value("gid") => int(sys::process::rgid().into()),
-            What::Value("comm") => Some(Datum::Text(b"trapline", false)),
+            What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             _ => None,
@@ -229,6 +242,7 @@ impl Script {
             program: Rc::new(program),
             places,
             source,
+            comm: sys::proc::comm(std::process::id() as i32).unwrap_or_default(),
             output,
             json: manner.json,
             raw_strings: manner.raw_strings,
@@ -245,6 +259,7 @@ impl Script {
             collected: None,
             unread: Vec::new(),
             announces: false,
+            asked: 0,
             lost: 0,
             has_ended: false,
         }
@@ -292,21 +307,18 @@ impl Script {
         self.unread.extend(failed);
     }
 
-    /// It is to say on stderr when its probes are attached.
+    /// It is to say when its probes are attached.
     pub fn announce(&mut self, wanted: bool) {
+        // A signal that cannot be taken ends the script, as it would without this.
+        let _ = signal::count_signal(PRINT);
         self.announces = wanted;
     }
 
     /// Its probes are attached.
     pub fn attached(&mut self) {
-        if std::mem::take(&mut self.announces) {
-            let n = self.places.count();
-            eprintln!("Attached {n} probe{}", if n == 1 { "" } else { "s" });
+        if !std::mem::take(&mut self.announces) {
+            return;
         }
-    }
-
-    /// Runs `begin`.
-    pub fn begin(&mut self, world: Option<&World>) {
         let n = self.places.count();
         if self.json {
             let mut line = Vec::new();
@@ -314,7 +326,14 @@ impl Script {
                 out.extend_from_slice(format!("{{\"probes\": {n}}}").as_bytes());
             });
             self.output.write_lines(&line);
+            self.output.flush();
+        } else {
+            eprintln!("Attached {n} probe{}", if n == 1 { "" } else { "s" });
         }
+    }
+
+    /// Runs `begin`.
+    pub fn begin(&mut self, world: Option<&World>) {
         for clause in self.places.begin.clone() {
             self.tick(clause, self.started, world);
         }
@@ -336,8 +355,10 @@ impl Script {
         }
         let own = c.points.iter().find(|p| p.is_special() || p.is_interval());
         let probe = own.map(|p| p.name()).unwrap_or_default();
-        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe };
+        let comm = std::mem::take(&mut self.comm);
+        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm };
         self.with_host(world, time, |machine, host| machine.run(clause, &tick, host));
+        self.comm = comm;
     }
 
     fn with_host(&mut self, world: Option<&World>, now: u64, run: impl FnOnce(&mut Machine, &mut dyn Host)) {
@@ -486,6 +507,16 @@ impl Script {
         self.output.flush();
     }
 
+    /// Prints all maps, where SIGUSR1 has come.
+    pub fn print_if_asked(&mut self, world: Option<&World>) {
+        let asked = signal::counted(PRINT);
+        if std::mem::replace(&mut self.asked, asked) != asked {
+            self.sync(0..self.program.maps.len());
+            self.with_host(world, self.last, |machine, host| machine.print_maps(host));
+            self.output.flush();
+        }
+    }
+
     /// What it has to say at the end, a line each.
     pub fn troubles(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -564,6 +595,7 @@ impl Sink for ScriptSink {
             return Ok(Flow::Continue);
         }
         script.attached();
+        script.print_if_asked(Some(world));
         let idle = script.idle;
         script.until(idle, Some(world));
         script.flow()
