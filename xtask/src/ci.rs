@@ -5,13 +5,15 @@
 //!                                                            └─► documentation, package, tests of pure code ┘
 //! ```
 //!
+//! bpftrace's suite runs before the tests that trace.
+//!
 //! Each step prints in one line how long it took. The first one that fails ends the run and names the command that
 //! repeats it.
 
 use crate::programs::{self, Program};
 use crate::skips::{self, Skips};
 use crate::test::{self, cargo};
-use crate::{check_tables, codegen, edges, miri, package, root, slowest, vm};
+use crate::{bt_suite, check_tables, codegen, edges, miri, package, root, slowest, vm};
 use anyhow::{Context, Result, anyhow, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -32,7 +34,9 @@ pub fn run(args: &[String]) -> Result<()> {
         (on_debian.join().unwrap_or_else(|e| std::panic::resume_unwind(e)), beside)
     });
     let (on_debian, left_out) = on_debian?;
-    let ran = beside?.and(tests("tracing", &tracing, &skips)?);
+    let beside = beside?;
+    step("bt-suite", "cargo xtask bt-suite --debian", || bt_suite::check(skips.path()))?;
+    let ran = beside.and(tests("tracing", &tracing, &skips)?);
     for s in left_out {
         skips::add(skips.path(), &s.tier, &s.test, &s.why)?;
     }

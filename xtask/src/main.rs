@@ -5,6 +5,7 @@
 mod bench;
 mod bloat;
 mod browser;
+mod bt_suite;
 mod check_tables;
 mod ci;
 mod codegen;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask check [PACKAGE…] | ci | test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS] | \
-    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | deb [--check] [PROGRAM] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR]";
+    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | deb [--check] [PROGRAM] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR] | bt-suite …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -64,6 +65,7 @@ fn chore(args: &[String]) -> Result<()> {
         }
         "vm" => vm::run(rest),
         "browser" => browser::run(rest),
+        "bt-suite" => bt_suite::run(rest),
         "bloat" => bloat::run(rest),
         "dist" => release::dist(rest),
         "static" => release::run(rest),
