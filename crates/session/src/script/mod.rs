@@ -79,9 +79,16 @@ pub fn run(ask: &Ask) -> Result<Status> {
         ask.quiet = ask.quiet.max(1);
         let sink = ScriptSink(Rc::clone(&script));
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
+        let explains = ask.tracing.explain.is_some();
         let own = record::Own {
             sinks: vec![Box::new(sink)],
-            adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
+            adjust: Some(Box::new(move |enablings| {
+                assigns.borrow_mut().assign(enablings, everyone)?;
+                if explains {
+                    assigns.borrow().explained().iter().for_each(|line| complain(line));
+                }
+                Ok(())
+            })),
         };
         status = record::run_own(&ask, own);
     }

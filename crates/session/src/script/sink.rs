@@ -299,6 +299,23 @@ impl Script {
         collecting::read_memory(&program, &self.places, enablings)
     }
 
+    /// Where each clause runs, a line each.
+    pub fn explained(&self) -> Vec<String> {
+        let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
+            let at = place(clause.span, &self.source.1);
+            let at = at.split('-').next().unwrap_or_default().to_string();
+            let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
+            let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
+            let how = match &self.collected {
+                _ if own => "in trapline",
+                Some(collected) if collected.runs(nth) => "in the kernel, which reports no event: it only collects",
+                _ => "in trapline, over the events of its probes",
+            };
+            format!("script: {at}: {probes}: {how}")
+        };
+        self.program.clauses.iter().enumerate().map(line).collect()
+    }
+
     /// Adds what the kernel has collected to maps that are about to be read.
     fn sync(&mut self, maps: impl Iterator<Item = usize>) {
         let Some(collected) = self.collected.clone() else { return };
