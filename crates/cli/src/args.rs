@@ -160,7 +160,7 @@ fn list_help() -> String {
 }
 
 fn trace(c: Command) -> Command {
-    c
+    let c = c
         .override_usage("trapline trace [OPTIONS] [--] COMMAND [ARG]...\n       trapline trace [OPTIONS] -p PID...\n       trapline trace [OPTIONS] -a")
         .after_help(
             "Options and output follow strace; children are traced too. -a is the whole machine, \
@@ -173,7 +173,8 @@ fn trace(c: Command) -> Command {
         .args(format_args())
         .args(session_args())
         .arg(long_flag("kill-on-exit", "Kill the command and all that is traced when the tracing ends, however (ptrace)"))
-        .arg(traced_command())
+        .arg(traced_command());
+    with_scripts(c)
 }
 
 /// Options of strace whose letters mean something else in other commands.
@@ -195,7 +196,7 @@ fn traced_command() -> Arg {
 }
 
 fn record(c: Command) -> Command {
-    c
+    let c = c
         .override_usage("trapline record [OPTIONS] [-o DIR] [--] COMMAND [ARG]...\n       trapline record [OPTIONS] [-o DIR] -p PID...")
         .after_help(
             "The trace is a directory in the Common Trace Format, which babeltrace2 and Trace Compass read too. \
@@ -216,6 +217,12 @@ fn record(c: Command) -> Command {
                  and what to capture: kstack[=N], ustack[=N], comm, cpu, uid, gid, str(ARGUMENT)",
             )
         })
+        .arg(
+            value("for", "FILE", "Record what the script in FILE reads, without running it: 'trapline run --trace DIR FILE' does")
+                .conflicts_with("script-file")
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(OsString)),
+        )
         .arg(leave())
         .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
@@ -235,7 +242,8 @@ fn record(c: Command) -> Command {
         )
         .arg(value("name", "NAME", "Name the session, so that 'trapline session' can stop, start, change and end it"))
         .arg(long_flag("paused", "Start stopped: record nothing until 'trapline session start NAME'").requires("name"))
-        .arg(traced_command())
+        .arg(traced_command());
+    with_scripts(c)
 }
 
 fn profile(c: Command) -> Command {
@@ -628,6 +636,7 @@ fn report(c: Command) -> Command {
                 "Follow a running recording: show new events, a second or two later, until it ends or Ctrl-C",
             ),
         )
+        .arg(long_flag("no-script", "Leave out what the script of the recording prints, and show what only it has read"))
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
         .mut_arg("by", |_| {
             value(
@@ -758,6 +767,23 @@ fn target_args() -> Vec<Arg> {
 /// A set that `-e NAME=SET` has too.
 fn set(name: &'static str, of: &'static str, help: &'static str) -> Arg {
     value(name, of, help).action(ArgAction::Append)
+}
+
+/// What `record` and `trace` have of scripts.
+fn with_scripts(c: Command) -> Command {
+    c.arg(
+        Arg::new("script-file")
+            .long("script")
+            .value_name("FILE")
+            .value_hint(ValueHint::FilePath)
+            .value_parser(value_parser!(OsString))
+            .help("Run the script in FILE (- is stdin) on the events, as -e 'PROBE { … }' does; -e all shows the calls too"),
+    )
+    .mut_arg("expr", |a| {
+        let help = a.get_help().map(ToString::to_string).unwrap_or_default();
+        a.help(format!("{help}; 'PROBE /FILTER/ {{ … }}' is a clause of a script, and runs (docs/SCRIPTS.md)"))
+    })
+    .mut_arg("param", |a| a.help("Value of $1 in --where and in scripts; a second --param is $2, and so on"))
 }
 
 fn selection_args() -> Vec<Arg> {

@@ -9,7 +9,7 @@ mod slab;
 
 use ::session::output::complain;
 use ::session::run::Status;
-use ::session::{diff, graph, heap, pack, profile, record, report, script, threads, trace, tracer};
+use ::session::{diff, graph, heap, pack, profile, script, threads, tracer};
 use args::Subcommand;
 use std::process::ExitCode;
 
@@ -21,15 +21,15 @@ fn main() -> ExitCode {
         Err(status) => return status,
     };
     let result = match subcommand {
-        Subcommand::Trace(ask) => trace::run(&ask).map(Status::pass_on),
-        Subcommand::Record(ask) => record::run(&ask).map(Status::pass_on),
+        Subcommand::Trace(ask) => script::trace(&ask).map(Status::pass_on),
+        Subcommand::Record(ask) => script::record(&ask).map(Status::pass_on),
         Subcommand::Profile(ask) => profile::run(&ask).map(Status::pass_on),
         Subcommand::Graph(ask) => graph::run(&ask).map(Status::pass_on),
         Subcommand::Heap(ask) => heap::run(&ask).map(Status::pass_on),
         Subcommand::Run(ask) => script::run(&ask).map(Status::pass_on),
         Subcommand::Stacks(ask) => threads::run(&ask),
         Subcommand::Collector(ask) => heap::control::run(&ask),
-        Subcommand::Report(ask) => report::run(&ask),
+        Subcommand::Report(ask) => script::report(&ask),
         Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
         Subcommand::Repair(dir) => repair::run(&dir),
         Subcommand::Pack(ask) => pack::run(&ask),

@@ -127,6 +127,7 @@ fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
         packed: false,
         filter: None,
         string: 32,
+        said: Vec::new(),
     };
     let recorder = Recorder::new(&config).expect("a recorder");
     let mut pump =

@@ -188,6 +188,7 @@ fn config(dir: &Path) -> Config {
         packed: false,
         filter: None,
         string: 32,
+        said: Vec::new(),
     }
 }
 

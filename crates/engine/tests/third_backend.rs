@@ -123,6 +123,7 @@ fn recorder(dir: &Path) -> Recorder {
         packed: false,
         filter: None,
         string: 32,
+        said: Vec::new(),
     };
     Recorder::new(&config).expect("a recorder")
 }

@@ -434,7 +434,7 @@ pub struct Collector {
 pub struct Scripts {
     /// `-e`: its text.
     pub text: Option<String>,
-    /// Its file; `-` is stdin.
+    /// Its file (`--script`); `-` is stdin.
     pub file: Option<OsString>,
     /// What follows it: `$1`, and `--name=value`.
     pub args: Vec<String>,
@@ -448,6 +448,10 @@ pub struct Scripts {
     pub raw_strings: bool,
     /// `--dry-run`
     pub dry_run: bool,
+    /// `--for FILE`: what it reads is recorded.
+    pub reader: Option<OsString>,
+    /// `--no-script`: that of a trace does not run.
+    pub none: bool,
 }
 
 /// How threads are looked at and shown (`trapline stacks`).

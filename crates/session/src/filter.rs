@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// The filter that the command line asks for, typed for the calls and the classes of other probes that are selected. A mistake in it is reported here.
 pub fn parse(ask: &Ask, calls: &Calls, probes: &[&'static Schema]) -> Result<Option<Arc<Expression>>> {
     let Some(text) = ask.select.filter.as_ref() else {
-        return match !ask.select.param.is_empty() {
+        // A script has its parameters from there too.
+        return match !ask.select.param.is_empty() && ask.script.args.is_empty() {
             true => Err(Error::usage("--param", "there is no filter that could name it", "give --where EXPR too")),
             false => Ok(None),
         };

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::process::{Child, Command, Stdio};
 
 /// A destination.
@@ -31,6 +31,8 @@ pub struct Output {
 enum Target {
     Stderr,
     Stdout,
+    /// Nowhere: [`Output::take`] gives it to somebody who writes it among other lines.
+    Kept,
     File(File),
     Pipe(Child),
     /// `-ff -o FILE`: FILE.TID
@@ -65,10 +67,25 @@ impl Output {
 
     /// Opens the file of a view (`--as VIEW=FILE`); none is stdout.
     pub fn view(path: Option<&str>) -> Result<Output> {
-        let Some(path) = path else { return Ok(Output::to(Target::Stdout, "stdout".into())) };
+        let Some(path) = path else { return Ok(Output::stdout()) };
         let name = format!("--as …={path}");
         let file = create(OsStr::new(path), false).map_err(|e| cannot(&name, &e))?;
         Ok(Output::to(Target::File(file), name))
+    }
+
+    /// Standard output.
+    pub fn stdout() -> Output {
+        Output::to(Target::Stdout, "stdout".into())
+    }
+
+    /// Text that is taken by [`take`](Output::take).
+    pub fn kept() -> Output {
+        Output::to(Target::Kept, String::new())
+    }
+
+    /// The text that is not written yet.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buf)
     }
 
     fn to(target: Target, name: String) -> Output {
@@ -102,6 +119,21 @@ impl Output {
         !matches!(self.target, Target::Stderr)
     }
 
+    /// Whether lines go where stdout goes.
+    pub fn is_stdout(&self) -> bool {
+        let file =
+            |fd: io::Result<std::os::fd::OwnedFd>| File::from(fd?).metadata().map(|m| (m.dev(), m.ino(), m.rdev()));
+        let stdout = || file(io::stdout().as_fd().try_clone_to_owned());
+        match self.target {
+            Target::Stdout => true,
+            Target::Stderr => {
+                let stderr = file(io::stderr().as_fd().try_clone_to_owned());
+                stderr.is_ok_and(|stderr| stdout().is_ok_and(|stdout| stdout == stderr))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a person reads the output: it goes to a terminal.
     pub fn is_terminal(&self) -> bool {
         match self.target {
@@ -119,7 +151,7 @@ impl Output {
             Target::File(f) => vec![f.as_raw_fd()],
             // The command inherits trapline's own outputs.
             Target::Pipe(_) => vec![1, 2],
-            Target::PerThread { .. } => vec![],
+            Target::PerThread { .. } | Target::Kept => vec![],
         }
     }
 
@@ -163,7 +195,8 @@ impl Output {
 
     /// Writes lines of several events that nobody counts.
     pub fn write_lines(&mut self, text: &[u8]) {
-        if self.buf.is_empty() && text.len() >= FULL {
+        let is_kept = matches!(self.target, Target::Kept);
+        if self.buf.is_empty() && text.len() >= FULL && !is_kept {
             // A large write is not copied into the buffer first.
             let res = self.put(text);
             return self.settle(res);
@@ -176,7 +209,7 @@ impl Output {
 
     /// Writes everything.
     pub fn flush(&mut self) {
-        if self.buf.is_empty() {
+        if self.buf.is_empty() || matches!(self.target, Target::Kept) {
             return;
         }
         let buf = std::mem::take(&mut self.buf);
@@ -194,7 +227,7 @@ impl Output {
             Target::Stdout => write(&mut io::stdout(), bytes).and_then(|()| io::stdout().flush().map_err(|e| (0, e))),
             Target::File(f) => write(f, bytes),
             Target::Pipe(c) => c.stdin.as_mut().map_or(Ok(()), |s| write(s, bytes)),
-            Target::PerThread { .. } => Ok(()),
+            Target::PerThread { .. } | Target::Kept => Ok(()),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{captures, combinations, durations, filter, show, stacks, target};
 use ctf::store::MIN_FLIGHT;
 use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
-use engine::pipeline::recorder::{Config, Recorder, least_size};
+use engine::pipeline::recorder::{Config, Monitor, Recorder, least_size};
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, Plan};
 use engine::request::call_enabling::{self, CallEnabling};
@@ -57,7 +57,42 @@ pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
 pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
-    let mut requests = requests(ask)?;
+    let Own { sinks: own, adjust } = own;
+    let requests = requests(ask)?;
+    let calls = calls_of(&requests);
+    let default = if own.is_empty() { Some("text") } else { None };
+    let sinks = Box::new(|views, _| {
+        let mut sinks = show::Sinks::from(views);
+        sinks.all.extend(own);
+        sinks
+    });
+    through(ask, With { selection: selection(ask, calls)?, requests, default, sinks, said: Vec::new(), adjust })
+}
+
+/// The selection of these calls, in the form of `-e` of trace, with what `-e` selects otherwise.
+pub fn selection(ask: &Ask, mut calls: Vec<String>) -> Result<Selection> {
+    calls.extend(ask.select.expressions().filter(|e| filter::is_qualified(e)).map(str::to_owned));
+    filter::selection_of(ask, calls)
+}
+
+/// What is recorded, and who sees it.
+pub struct With<'a> {
+    /// What is enabled.
+    pub requests: Vec<Request>,
+    /// What is shown.
+    pub selection: Selection,
+    /// The view where none is asked for, and nothing is kept.
+    pub default: Option<&'static str>,
+    /// Who gets the events: these views, and others. There is a monitor where a trace is written.
+    pub sinks: Box<dyn FnOnce(show::Views, Option<Monitor>) -> show::Sinks + 'a>,
+    /// What else is said of the trace, by name.
+    pub said: Vec<(String, String)>,
+    /// What is enabled may be adjusted before it begins.
+    pub adjust: Option<Box<Adjust>>,
+}
+
+/// The plan for all that the requests enable.
+pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection) -> Result<Planned> {
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
     if ask.capture.args {
@@ -66,24 +101,28 @@ pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
         };
         functions.values = Some(u16::try_from(ask.format.string()).unwrap_or(u16::MAX));
     }
-    let only_of_agent = of_agent.is_some() && requests.is_empty();
-    let mut calls = if only_of_agent { vec!["none".into()] } else { calls_of(&requests) };
-    calls.extend(ask.select.expressions().filter(|e| filter::is_qualified(e)).map(str::to_owned));
-    let selection = filter::selection_of(ask, calls)?;
     let captures = stacks::with_calls(&ask.format, more);
-    let planned = match of_agent {
-        Some(of_agent) if only_of_agent => plan_functions(ask, of_agent, selection)?,
-        of_agent => plan(ask, &requests, captures, of_agent, selection)?,
-    };
-    let Planned { mut plan, why, selection } = planned;
+    match of_agent {
+        Some(of_agent) if requests.is_empty() => plan_functions(ask, of_agent, selection),
+        of_agent => plan(ask, &requests, captures, of_agent, selection),
+    }
+}
+
+/// Records.
+///
+/// # Errors
+/// Those of [`run_with`].
+pub fn through(ask: &Ask, with: With<'_>) -> Result<Status> {
+    let With { requests, selection, default, sinks, said, adjust } = with;
+    let Planned { mut plan, why, selection } = planned(ask, requests, selection)?;
     only_of_recordings(ask, &plan)?;
-    if let Some(adjust) = own.adjust {
+    if let Some(adjust) = adjust {
         adjust(&mut plan.enablings)?;
     }
     // Before anything is made: a name that is in use must leave no files.
     let named = Named::open(ask, &mut plan)?;
     let dir = ask.keep.dir();
-    let wanted = if own.sinks.is_empty() { view::wanted(ask, "text") } else { ask.show.clone() };
+    let wanted = default.map_or_else(|| ask.show.clone(), |default| view::wanted(ask, default));
     combinations::say_without_effect(ask, !wanted.is_empty());
     let clocks = Clocks::session(&ask.format).of_machine(ask.target.all, &selection);
     let mut views = show::Views::new();
@@ -102,10 +141,9 @@ pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
             }
             None
         }
-        Some(dir) => Some(recorder(ask, dir, &mut plan, &selection, named.is_some(), clocks)?),
+        Some(dir) => Some(recorder_with(ask, dir, &mut plan, &selection, (named.is_some(), clocks), said)?),
     };
-    let mut sinks = show::Sinks::from(views);
-    sinks.all.extend(own.sinks);
+    let sinks = sinks(views, keep.as_ref().map(Recorder::monitor));
     Run::through(ask, plan, &why, selection, sinks, keep, named)?.finish(ask)
 }
 
@@ -282,7 +320,7 @@ pub fn plan_functions(ask: &Ask, of_agent: OfAgent, mut selection: Selection) ->
 }
 
 /// Whether other probes than calls are requested, and no call.
-fn is_without_calls(requests: &[Request]) -> bool {
+pub fn is_without_calls(requests: &[Request]) -> bool {
     !requests.is_empty() && requests.iter().flat_map(|r| &r.names).all(|n| parse::is_probe(n))
 }
 
@@ -294,6 +332,17 @@ pub fn recorder(
     selection: &Selection,
     named: bool,
     clocks: Clocks,
+) -> Result<Recorder> {
+    recorder_with(ask, dir, plan, selection, (named, clocks), Vec::new())
+}
+
+fn recorder_with(
+    ask: &Ask,
+    dir: PathBuf,
+    plan: &mut Plan,
+    selection: &Selection,
+    (named, clocks): (bool, Clocks),
+    said: Vec<(String, String)>,
 ) -> Result<Recorder> {
     // Names of descriptors are part of a trace of all calls; with a selection they cost calls that nobody asked for.
     plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && !named;
@@ -313,7 +362,7 @@ pub fn recorder(
     let select = select.then(|| if no_calls { "none".into() } else { selection.calls.names().join(",") });
     let config = config(ask, dir, plan.backend_name(), clocks, classes, select, selection.expression.as_deref())?;
     let machine_in_part = ask.target.all.then(|| selection.is_partial());
-    let config = Config { no_duration: plan.no_duration, packed, machine_in_part, ..config };
+    let config = Config { no_duration: plan.no_duration, packed, machine_in_part, said, ..config };
     if ask.tracing.force {
         replace(&config.dir)?;
     }
@@ -333,7 +382,8 @@ fn only_of_recordings(ask: &Ask, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn requests(ask: &Ask) -> Result<Vec<Request>> {
+/// What `-e` asks for.
+pub fn requests(ask: &Ask) -> Result<Vec<Request>> {
     ask.select.expressions().filter(|e| !filter::is_qualified(e)).map(Request::parse).collect()
 }
 
@@ -371,6 +421,7 @@ fn config(
         packed: false,
         filter: filter.map(|f| (f.text.clone(), f.params.clone())),
         string: ask.format.string(),
+        said: Vec::new(),
     };
     if config.flight.is_some_and(|n| n < MIN_FLIGHT) {
         return Err(too_little("flight", &ask.keep.flight, MIN_FLIGHT, "too small to hold events"));

@@ -13,7 +13,7 @@ use engine::request::select::FD_CALLS as DESCRIPTORS;
 use std::borrow::Cow;
 
 /// What a table of descriptors needs, where nothing else is asked for: the calls that open and close them, with their stacks.
-fn for_view<'a>(ask: &'a Ask, kind: &Kind) -> Cow<'a, Ask> {
+pub fn for_view<'a>(ask: &'a Ask, kind: &Kind) -> Cow<'a, Ask> {
     let Make::Table(_) = kind.make else { return Cow::Borrowed(ask) };
     let mut ask = ask.clone();
     if ask.select.expr.is_empty() && ask.select.trace.is_empty() {

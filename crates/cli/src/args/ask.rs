@@ -288,7 +288,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
 fn script(m: &ArgMatches) -> Scripts {
     let text = text(m, "script");
     let mut words = words(m, "args");
-    let file = (text.is_none() && !words.is_empty()).then(|| words.remove(0));
+    let file = (text.is_none() && !words.is_empty()).then(|| words.remove(0)).or_else(|| one(m, "script-file"));
     Scripts {
         text,
         file,
@@ -298,6 +298,8 @@ fn script(m: &ArgMatches) -> Scripts {
         config: texts(m, "config"),
         raw_strings: flag(m, "raw-strings"),
         dry_run: flag(m, "dry-run"),
+        reader: one(m, "for"),
+        none: flag(m, "no-script"),
     }
 }
 

@@ -28,10 +28,10 @@ const HEADINGS: &[(&str, &str)] = &[
         "What is selected",
         "expr trace trace-fds signal status trace-path where param successful-only failed-only function \
          no-function depth min-time lib leave section thread loop budget pid from to frequency off-cpu wall wakers \
-         sample max script cmd config",
+         sample max script script-file for cmd config",
     ),
     ("What is recorded of each event", "capture args kstack ustack unwind comm no-duration syscalls no-time cost"),
-    ("Recordings", "max-size flight pack name paused force mappings follow-recording"),
+    ("Recordings", "max-size flight pack name paused force mappings follow-recording no-script"),
     (
         "Lines",
         "string-limit time absolute-timestamps relative-timestamps syscall-times fd decode-fds decode-pids \

@@ -79,6 +79,7 @@ mod rights;
 mod sanitizers;
 mod scribbled;
 mod scripts;
+mod scripts_recorded;
 mod selection;
 mod session_access;
 mod session_set;

@@ -29,6 +29,10 @@ impl Request {
     pub fn parse(text: &str) -> Result<Request> {
         let mut request = Request::default();
         let mut rest = text.trim();
+        if is_clause(text) {
+            let why = "a clause of a script, and here a probe is named";
+            return Err(Error::usage(format!("-e {text}"), why, "record, trace and run take clauses"));
+        }
         let blank = quoting::find(rest, |rest| rest.starts_with(' '));
         if !quoting::is_closed(&rest[..blank.unwrap_or(rest.len())]) {
             return Err(Error::usage(
@@ -94,6 +98,17 @@ pub fn names(text: &str) -> Vec<String> {
     quoting::split(text).into_iter().map(str::trim).filter(|n| !n.is_empty()).map(str::to_string).collect()
 }
 
+/// Whether an `-e` has statements, and so is a clause of a script: `PROBE /FILTER/ { … }`. Names of closures have braces too, but no blank
+/// before them, and no statements in them.
+pub fn is_clause(text: &str) -> bool {
+    let text = text.trim();
+    let body = |rest: &str| {
+        let behind = rest.strip_prefix('/').unwrap_or(rest).trim_start();
+        behind.starts_with('{') && (behind.len() < rest.len() || rest.contains(';'))
+    };
+    text.ends_with('}') && quoting::find(text, body).is_some()
+}
+
 /// A name and a filter, in one line.
 pub fn label(name: &str, filter: Option<&str>) -> String {
     filter.map_or_else(|| name.into(), |filter| format!("{name} /{}/", filter.replace(['\n', '\r'], " ")))
@@ -152,6 +167,19 @@ mod tests {
         ] {
             assert!(Request::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn clauses_are_told_from_requests() {
+        for clause in
+            ["begin { exit(); }", "openat /pid == 1/{ @++ }", "end{exit();}", "a:b\n{ @ = 1 }", "a /x == \"}\"/ {}"]
+        {
+            assert!(is_clause(clause) && Request::parse(clause).is_err(), "{clause}");
+        }
+        for request in ["openat /comm == \"{ }\"/", "function:a::{closure#0}", "function:a::{{closure}}", "/a{2}/"] {
+            assert!(!is_clause(request), "{request}");
+        }
+        assert!(!is_clause(r#"uprobe:./p:"a { b; }""#));
     }
 
     #[test]

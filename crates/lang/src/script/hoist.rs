@@ -60,6 +60,32 @@ fn inner(e: &Expr, each: &mut dyn FnMut(&Expr)) {
     }
 }
 
+/// The name of a field that has this: a hash of what it is (FNV-1a).
+fn name_of(e: &Expr, leaves: &[Leaf]) -> String {
+    let mut named: Vec<String> = Vec::new();
+    leaf_names(e, leaves, &mut named);
+    let text = format!("{e:?} {named:?}");
+    let hash =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    format!("memory_{hash:016x}")
+}
+
+/// What the leaves are that an expression names, in its order.
+fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
+    let mut of = |i: &Int| {
+        i.leaves(&mut |leaf| {
+            if let Of::Value(value) = leaf {
+                leaf_names(value, leaves, out);
+            }
+        });
+    };
+    match &e.kind {
+        Kind::Leaf(i) => out.extend(leaves.get(*i).map(|l| format!("{:?}", l.what))),
+        Kind::Load(address, _) | Kind::TextAt(address, ..) => of(address),
+        _ => {}
+    }
+}
+
 /// Variables that have one value in a run, which the event decides.
 struct Known(Vec<Option<Int>>);
 
@@ -181,7 +207,8 @@ impl Moves<'_> {
             let known = self.leaves.iter().position(|l| l.what == what);
             let index = known.unwrap_or(self.leaves.len());
             if known.is_none() {
-                self.all.push(Hoisted { clause: self.clause, expr: read });
+                let name = name_of(&read, &self.leaves);
+                self.all.push(Hoisted { clause: self.clause, expr: read, name });
                 self.leaves.push(Leaf { what, ty: e.ty.clone() });
                 self.here += 1;
             }

@@ -49,6 +49,8 @@ pub struct Hoisted {
     /// Of a number, and of the characters of a structure, [`Kind::Load`]; of a string, [`Kind::TextAt`]; of what only programs have,
     /// [`Kind::Leaf`].
     pub expr: Expr,
+    /// The field of events that has it: another one for everything else that is read.
+    pub name: String,
 }
 
 /// A clause.

@@ -15,7 +15,7 @@ use crate::manner::Manner;
 use crate::output::Output;
 use crate::profile;
 use crate::run::interrupts::Interrupts;
-use crate::show::{Shown, Sinks, Views};
+use crate::show::{Shown, Sinks, ToOutput, Views};
 use crate::stacks;
 use crate::view::calls::{self, Demangle};
 use crate::view::known::Known;
@@ -51,8 +51,19 @@ use views::View;
 use views::options::{FdNames, Options, Stacks};
 use window::Window;
 
+/// What shows something beside the lines of text.
+pub type Beside = Box<dyn FnOnce(ToOutput) -> Box<dyn Sink>>;
+
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<u8> {
+    run_with(ask, &|_, _| None)
+}
+
+/// Runs the command; `beside` says what is shown beside the lines of text.
+///
+/// # Errors
+/// The trace cannot be read, or not be shown so.
+pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) -> Result<u8> {
     let Some(dir) = ask.trace.dir.clone() else {
         return Err(Error::usage("report", "no trace is named", "trapline report DIR, of 'trapline record -o DIR'"));
     };
@@ -63,7 +74,7 @@ pub fn run(ask: &Ask) -> Result<u8> {
         return foreign::run(ask, &dir);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
-        Found::Native(trace) => native(ask, &trace),
+        Found::Native(trace) => native(ask, &trace, beside),
         Found::Foreign => foreign::run(ask, &dir),
     }
 }
@@ -167,7 +178,7 @@ fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
     Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
-fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
+fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) -> Result<u8> {
     let mut selection = filter_of(ask, trace)?;
     durations::of_trace(ask, trace, &selection)?;
     selection.pids = pids(ask)?;
@@ -196,7 +207,13 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
     }
     let profile = profile_of(ask, trace, &selection, drawings, clocks)?;
     let heap = heap::sinks(ask, trace, heap, clocks)?;
-    let resolver = resolver(ask, trace, &selection, &wanted)?;
+    let is_text =
+        wanted.first().is_some_and(|show| show.view == "text") && !ask.table.summary_only && !opened.is_empty();
+    let beside = if is_text && opened[0].0.has_lines() { beside(trace, clocks) } else { None };
+    let resolver = match beside {
+        Some(_) => Some(Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?)),
+        None => resolver(ask, trace, &selection, &wanted)?,
+    };
     let has_heap = heap.is_some();
     let names = needs_names(ask, &selection)? || resolver.is_some() || has_heap;
     // Names come from what was before the window.
@@ -232,7 +249,11 @@ fn native(ask: &Ask, trace: &Trace) -> Result<u8> {
             opened.extend(last);
             let has_views = !opened.is_empty();
             let interrupts = follow.then(|| Interrupts::watch(false));
+            let first = if beside.is_some() { Some(opened.remove(0)) } else { None };
             let mut sinks = Sinks::from(opened);
+            if let (Some(beside), Some((shown, out))) = (beside, first) {
+                sinks.all.insert(0, beside(ToOutput { shown, out }));
+            }
             if let Some(heap) = heap {
                 sinks.lines = true;
                 sinks.all.extend(heap.all);

@@ -9,7 +9,7 @@
 //! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
 
 use super::places::{As, Places};
-use super::seen::{Get, gets, memory};
+use super::seen::{Get, gets};
 use engine::Result;
 use engine::request::collecting::{
     Clause, Collected, Collecting, From, Number, Taken, can_collect, is_readable, layout,
@@ -105,7 +105,7 @@ fn clauses_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Opti
     let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
     let clause = |(role, number): &(As, usize)| {
         let leaves = &program.clauses.get(*number).filter(|_| *role == As::Whole)?.leaves;
-        let found = gets(leaves, first, *role, aliases);
+        let found = gets(leaves, &program.hoisted, first, *role, aliases);
         let clause = Clause { number: *number, leaves: leaves.iter().zip(&found).map(from).collect() };
         can_collect(program, &clause).then_some(clause)
     };
@@ -162,14 +162,15 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
     let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
     for (role, number) in places.probes.get(first.probe().as_ref()).into_iter().flatten() {
         let Some(c) = program.clauses.get(*number) else { continue };
-        let found = gets(&c.leaves, first, *role, aliases);
+        let found = gets(&c.leaves, &program.hoisted, first, *role, aliases);
         let clause = Clause { number: *number, leaves: c.leaves.iter().zip(&found).map(from).collect() };
         for leaf in &c.leaves {
             let Read::Memory(n) = leaf.what else { continue };
-            if probe.anonymous || !is_readable(program, &clause, n, rights::is_root()) {
+            let is_there = all.iter().any(|(f, _): &(Field, Source)| f.name == program.hoisted[n].name);
+            if is_there || probe.anonymous || !is_readable(program, &clause, n, rights::is_root()) {
                 continue;
             }
-            let name = memory(n);
+            let name = program.hoisted[n].name.clone();
             let (number, text, ty) = match &program.hoisted[n].expr {
                 Expr { kind: Kind::TextAt(address, space, _), .. } => {
                     ((**address).clone(), Some(*space == Space::User), FieldType::Str(StrKind::Text))

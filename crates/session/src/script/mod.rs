@@ -8,11 +8,17 @@
 //!
 //! A script asks for what any `-e` can ask for, and so every backend serves it: what each probe's clauses read is what is captured.
 
+mod among;
+mod beside;
 mod collecting;
 mod kernel_types;
 mod places;
+mod recorded;
 mod seen;
 mod sink;
+
+pub use beside::{record, trace};
+pub use recorded::report;
 
 use crate::ask::Ask;
 use crate::output::{Output, complain};
@@ -112,7 +118,7 @@ fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)
         }
     }
     let trace = report::open(dir)?;
-    let catalogue = Catalogue::recorded(trace.classes().collect());
+    let catalogue = Catalogue::recorded(trace.classes().collect(), recorded::found(&trace));
     let program = compile(ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
     known(&program, (&name, &text))?;

@@ -8,6 +8,7 @@
 use super::kernel_types::{KernelTypes, pointee};
 use engine::capture::captures;
 use engine::provider::{self, Probe, quoting};
+use engine::request::parse::is_probe;
 use engine::request::probe_enabling;
 use engine::request::select::Calls;
 use engine::rights;
@@ -48,9 +49,14 @@ pub struct Catalogue {
     pub child: Option<u32>,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
+    /// Patterns of the script that was recorded: the probes that they were then.
+    found: Found,
     known: RefCell<HashMap<String, Rc<[Probe]>>>,
     types: KernelTypes,
 }
+
+/// Patterns and the names of their probes, each with other names of its arguments.
+pub type Found = HashMap<String, Vec<(String, Vec<(String, String)>)>>;
 
 /// What a probe of a script is made of.
 pub enum Kind {
@@ -71,30 +77,44 @@ pub enum Kind {
 impl Catalogue {
     /// Of this machine.
     pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
-        Catalogue { of_calls, child, recorded: None, known: RefCell::default(), types: KernelTypes::default() }
-    }
-
-    /// Of a trace: what it has.
-    pub fn recorded(classes: Vec<&'static Schema>) -> Catalogue {
         Catalogue {
-            of_calls: true,
-            child: None,
-            recorded: Some(classes),
+            of_calls,
+            child,
+            recorded: None,
+            found: Found::new(),
             known: RefCell::default(),
             types: KernelTypes::default(),
         }
     }
 
-    /// Whether a trace has a class of this name.
+    /// Of a trace: what it has.
+    pub fn recorded(classes: Vec<&'static Schema>, found: Found) -> Catalogue {
+        Catalogue {
+            of_calls: true,
+            child: None,
+            recorded: Some(classes),
+            found,
+            known: RefCell::default(),
+            types: KernelTypes::default(),
+        }
+    }
+
+    /// What was looked for, and found.
+    pub fn found(&self) -> Found {
+        let of = |p: &Probe| (p.name.clone(), p.aliases.clone());
+        self.known.borrow().iter().map(|(pattern, found)| (pattern.clone(), found.iter().map(of).collect())).collect()
+    }
+
+    /// Whether a trace has a class of such a name.
     fn has(&self, name: &str) -> bool {
-        self.recorded.iter().flatten().any(|s| s.name == name)
+        self.recorded.iter().flatten().any(|s| glob(name.as_bytes(), s.name.as_bytes()))
     }
 
     /// What a probe is made of.
     pub fn kind(&self, point: &Point) -> Kind {
         let parts: Vec<&str> = point.parts.iter().map(String::as_str).collect();
         // A trace may have the tracepoint itself.
-        if self.has(&point.name()) {
+        if matches!((point.provider.name, parts.len()), ("tracepoint" | "syscall", 2..)) && self.has(&point.name()) {
             return Kind::Probes(point.name());
         }
         let quoted = quoting::quote;
@@ -152,7 +172,10 @@ impl Catalogue {
         }
         let found: Rc<[Probe]> = match &self.recorded {
             None => listed(pattern)?,
-            Some(classes) => of_trace(classes, pattern)?,
+            Some(classes) => match self.found.get(pattern) {
+                Some(found) => classes.iter().filter_map(|s| of_class(s, found)).collect(),
+                None => of_trace(classes, pattern)?,
+            },
         }
         .into();
         self.known.borrow_mut().insert(pattern.into(), Rc::clone(&found));
@@ -265,6 +288,13 @@ fn of_trace(classes: &[&'static Schema], pattern: &str) -> Result<Vec<Probe>> {
         return Err(Error::usage(pattern, "the trace has no such probe", todo));
     }
     Ok(found)
+}
+
+/// The probe of a class, where it is one of those that were found.
+fn of_class(schema: &'static Schema, found: &[(String, Vec<(String, String)>)]) -> Option<Probe> {
+    let (name, aliases) = found.iter().find(|(name, _)| name == schema.name)?;
+    let args = schema.args.iter().map(arg_of).collect();
+    Some(Probe { name: name.clone(), args, aliases: aliases.clone(), ..Probe::default() })
 }
 
 /// An argument, as a trace has it: of strings, the bytes themselves.
@@ -392,7 +422,7 @@ fn process(name: &str) -> Option<&'static Schema> {
 pub type Run = (As, usize);
 
 /// Where each clause runs.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Places {
     /// By the names of probes.
     pub probes: HashMap<String, Vec<Run>>,
@@ -518,7 +548,8 @@ pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(
         name.clone() + &captured.text(name, *strings, catalogue.of_calls)
     };
     places.requests.extend(wanted.iter().map(text));
-    if places.requests.is_empty() && places.probes.keys().any(|name| name.starts_with("process:")) {
+    let is_call = |r: &String| !is_probe(r.split(' ').next().unwrap_or_default());
+    if !places.requests.iter().any(is_call) && places.probes.keys().any(|name| name.starts_with("process:")) {
         places.requests.push("none".into());
     }
     places

@@ -7,7 +7,7 @@ use events::event::Cap;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names as _;
 use events::{Event, Schema};
-use lang::script::ir::{Leaf, What};
+use lang::script::ir::{Hoisted, Leaf, What};
 use lang::script::run::{self, Datum};
 use lang::script::types::Type;
 use std::cell::RefCell;
@@ -37,7 +37,13 @@ pub enum Get {
 }
 
 /// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
-pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(String, String)]) -> Vec<Get> {
+pub fn gets(
+    leaves: &[Leaf],
+    hoisted: &[Hoisted],
+    schema: &'static Schema,
+    role: As,
+    aliases: &[(String, String)],
+) -> Vec<Get> {
     let arg = |name: &str| {
         let alias = aliases.iter().find(|a| a.0 == name).map(|a| a.1.as_str());
         schema.arg(alias.unwrap_or(name)).or_else(|| schema.arg(name))
@@ -105,7 +111,7 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
         What::Number(n) => value(&format!("arg{n}")),
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
-        What::Memory(n) => match (schema.arg(&memory(*n)), &leaf.ty) {
+        What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {
             (None, _) => Get::Nothing,
             (Some(i), Type::Str(most)) => Get::Memory(i, *most),
             (Some(i), Type::Array(_, n)) => Get::Memory(i, u32::try_from(*n).unwrap_or(u32::MAX)),
@@ -114,11 +120,6 @@ pub fn gets(leaves: &[Leaf], schema: &'static Schema, role: As, aliases: &[(Stri
         _ => Get::Nothing,
     };
     leaves.iter().map(one).collect()
-}
-
-/// The field of memory that clauses read.
-pub fn memory(n: usize) -> String {
-    format!("memory{n}")
 }
 
 /// The stacks that clauses have read.

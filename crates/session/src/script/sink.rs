@@ -31,6 +31,12 @@ use views::script::{self as view, Frame, Goes, Printer};
 
 /// SIGUSR1: who sends it wants to see the maps as they are now.
 const PRINT: i32 = 10;
+/// Events come so much later than they happen, ns, at most.
+const ON_THE_WAY: u64 = 50_000_000;
+/// Intervals that are later than this, ns, are left out.
+const LATEST: u64 = 1_000_000_000;
+/// Over a trace, all but so many at once.
+const MOST_TICKS: u64 = 10_000_000;
 
 /// What runs for events of a class, and where the values come from.
 type Runs = Rc<[(Run, Vec<Get>)]>;
@@ -75,6 +81,12 @@ pub struct Script {
     asked: u32,
     lost: u64,
     has_ended: bool,
+    /// Who runs it: process, user and group.
+    own: (u32, u32, u32),
+    /// It comes with a trace, and files of this machine are none of its business: so many were not shown.
+    strange: Option<u64>,
+    /// When it has ended, ns: there are no intervals any more.
+    ended: Option<u64>,
 }
 
 /// What a script looks like from outside.
@@ -143,6 +155,7 @@ struct Prints<'a> {
     json: bool,
     raw_strings: bool,
     clocks: Clocks,
+    strange: &'a mut Option<u64>,
 }
 
 impl Host for Prints<'_> {
@@ -165,8 +178,7 @@ impl Host for Prints<'_> {
     }
 
     fn wall(&mut self, nsecs: Option<u64>) -> Wall {
-        let now = nsecs.unwrap_or_else(sys::time::monotonic);
-        let real = (now as i64).saturating_add(self.clocks.realtime_offset);
+        let real = (nsecs.unwrap_or(self.names.now) as i64).saturating_add(self.clocks.realtime_offset);
         let (seconds, rest) = (real.div_euclid(1_000_000_000), real.rem_euclid(1_000_000_000));
         Wall { seconds, nanoseconds: rest as u32, offset: self.clocks.utc_offset as i32 }
     }
@@ -178,6 +190,10 @@ impl Prints<'_> {
         use std::os::unix::ffi::OsStrExt;
         let most = self.program.config.max_cat_bytes;
         let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+        if let Some(n) = self.strange {
+            *n += 1;
+            return;
+        }
         let mut text = Vec::new();
         match std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
             Ok(_) if self.json => {
@@ -204,6 +220,7 @@ struct Tick<'a> {
     started: u64,
     probe: String,
     comm: &'a [u8],
+    own: (u32, u32, u32),
 }
 
 impl run::Event for Tick<'_> {
@@ -215,9 +232,9 @@ impl run::Event for Tick<'_> {
             What::Value("elapsed") => int(self.time.saturating_sub(self.started)),
             What::Value("probe") => Some(Datum::Text(self.probe.as_bytes(), false)),
             What::Value("probetype") => Some(Datum::Text(self.probe.split(':').next()?.as_bytes(), false)),
-            What::Value("pid" | "tid") => int(std::process::id().into()),
-            What::Value("uid" | "username") => int(sys::process::ruid().into()),
-            What::Value("gid") => int(sys::process::rgid().into()),
+            What::Value("pid" | "tid") => int(self.own.0.into()),
+            What::Value("uid" | "username") => int(self.own.1.into()),
+            What::Value("gid") => int(self.own.2.into()),
             What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
@@ -262,12 +279,40 @@ impl Script {
             asked: 0,
             lost: 0,
             has_ended: false,
+            own: (std::process::id(), sys::process::ruid(), sys::process::rgid()),
+            strange: None,
+            ended: None,
         }
     }
 
     /// Its events are those of a trace, which begins at this time.
     pub fn of_the_past(&mut self, started: u64) {
         (self.past, self.started, self.last) = (true, started, started);
+    }
+
+    /// It comes with a trace, where these had run it: process, user and group. It ended at this time, as far as that is known.
+    pub fn of_others(&mut self, own: (u32, u32, u32), ended: Option<u64>) {
+        (self.own, self.strange, self.ended) = (own, Some(0), ended);
+    }
+
+    /// When it has ended, ns.
+    pub fn ended(&self) -> Option<u64> {
+        self.ended
+    }
+
+    /// Whether its events are those of a trace.
+    pub fn is_past(&self) -> bool {
+        self.past
+    }
+
+    /// When it began, ns, and who runs it.
+    pub fn origin(&self) -> (u64, (u32, u32, u32)) {
+        (self.started, self.own)
+    }
+
+    /// What was printed, where nobody has written it yet.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.output.take()
     }
 
     /// What `exit` was given.
@@ -373,13 +418,14 @@ impl Script {
         let own = c.points.iter().find(|p| p.is_special() || p.is_interval());
         let probe = own.map(|p| p.name()).unwrap_or_default();
         let comm = std::mem::take(&mut self.comm);
-        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm };
+        self.last = self.last.max(time);
+        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm, own: self.own };
         self.with_host(world, time, |machine, host| machine.run(clause, &tick, host));
         self.comm = comm;
     }
 
     fn with_host(&mut self, world: Option<&World>, now: u64, run: impl FnOnce(&mut Machine, &mut dyn Host)) {
-        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, .. } = self;
+        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, strange, .. } = self;
         let mut prints = Prints {
             program,
             source: (&source.0, &source.1),
@@ -388,6 +434,7 @@ impl Script {
             json: *json,
             raw_strings: *raw_strings,
             clocks: *clocks,
+            strange,
         };
         run(machine, &mut prints);
     }
@@ -400,9 +447,10 @@ impl Script {
             }
             let (period, clause) = self.places.intervals[nth];
             self.tick(clause, due, world);
-            // One that could not be kept up with is not made up for.
+            // What could not be kept up with is made up for, but not without end.
+            let late = if self.past { period.saturating_mul(MOST_TICKS) } else { LATEST.max(period) };
             let next = due.saturating_add(period);
-            self.due[nth] = if next < time.saturating_sub(period) { time.saturating_add(period) } else { next };
+            self.due[nth] = if next < time.saturating_sub(late) { time.saturating_add(period) } else { next };
         }
     }
 
@@ -414,7 +462,8 @@ impl Script {
         let probe = schema.probe();
         let none = Vec::new();
         let aliases = self.places.aliases.get(probe.as_ref()).unwrap_or(&none);
-        let gets = |run: &Run| seen::gets(&self.program.clauses[run.1].leaves, schema, run.0, aliases);
+        let gets =
+            |run: &Run| seen::gets(&self.program.clauses[run.1].leaves, &self.program.hoisted, schema, run.0, aliases);
         let mut runs: Vec<(Run, Vec<Get>)> = Vec::new();
         match functions::kind(schema) {
             // All functions have one class.
@@ -457,7 +506,7 @@ impl Script {
             }
             let stacks = std::mem::take(&mut script.stacks);
             let seen = Seen { ev, world, gets, role: *role, started, duration, stacks: &stacks };
-            let Script { machine, program, source, output, json, raw_strings, clocks, .. } = script;
+            let Script { machine, program, source, output, json, raw_strings, clocks, strange, .. } = script;
             let mut prints = Prints {
                 program,
                 source: (&source.0, &source.1),
@@ -466,6 +515,7 @@ impl Script {
                 json: *json,
                 raw_strings: *raw_strings,
                 clocks: *clocks,
+                strange,
             };
             machine.run(*clause, &seen, &mut prints);
             script.stacks = stacks;
@@ -507,7 +557,9 @@ impl Script {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        let time = self.last.max(self.idle);
+        let time = self.ended.unwrap_or(self.last.max(self.idle));
+        self.ended = Some(time);
+        self.until(time, world);
         for clause in self.places.end.clone() {
             self.tick(clause, time, world);
         }
@@ -562,6 +614,11 @@ impl Script {
             ));
         }
         all.extend(self.unread.iter().cloned());
+        if let Some(n @ 1..) = self.strange {
+            all.push(format!(
+                "{name}: cat() shows no file over a trace ({n} times): it would be one of now, and of this machine"
+            ));
+        }
         if self.lost > 0 {
             all.push(format!("{} events were lost: what the script shows is too little (--buffer SIZE)", self.lost));
         }
@@ -613,7 +670,8 @@ impl Sink for ScriptSink {
         }
         script.attached();
         script.print_if_asked(Some(world));
-        let idle = script.idle;
+        // What has happened shortly before may still be on its way.
+        let idle = script.idle.saturating_sub(ON_THE_WAY);
         script.until(idle, Some(world));
         script.flow()
     }

@@ -197,6 +197,7 @@ mod tests {
             packed: false,
             filter: None,
             string: 32,
+            said: Vec::new(),
         };
         let mut recorder = Recorder::new(&config).unwrap();
         let began = time::monotonic();

@@ -93,6 +93,7 @@ fn metadata(config: &Config, uuid: [u8; 16]) -> Metadata {
     let part = |in_part| text(if in_part { "part" } else { "whole" });
     env.extend(config.machine_in_part.map(|in_part| ("machine".to_string(), part(in_part))));
     env.extend(config.select.iter().map(|s| ("select".to_string(), text(s))));
+    env.extend(config.said.iter().map(|(name, said)| (name.clone(), text(said))));
     let mut stream = ctf::classes::stream_class();
     if config.packed {
         // A compressed trace has no calls, and their classes would be most of it.

@@ -73,6 +73,8 @@ pub struct Config {
     pub filter: Option<(String, Vec<String>)>,
     /// Bytes shown of a string, of which the filter may have wanted more.
     pub string: usize,
+    /// What else is said of the trace, by name.
+    pub said: Vec<(String, String)>,
 }
 
 impl Config {
@@ -98,6 +100,10 @@ impl Monitor {
     /// Sets how many records of mappings the kernel has lost so far.
     pub fn lost_mappings(&self, n: u64) {
         self.0.queue().lost_mappings = n;
+    }
+    /// Adds a line to the record of the end.
+    pub fn say(&self, line: String) {
+        self.0.queue().counts.push(line);
     }
     /// The news since the last call.
     pub fn news(&self) -> Vec<News> {

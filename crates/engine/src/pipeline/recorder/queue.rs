@@ -64,7 +64,7 @@ pub struct Queue {
     pub news: Vec<News>,
     /// A snapshot was requested.
     pub snapshot_wanted: bool,
-    /// What was counted of enablings, a line each.
+    /// Lines for the record of the end, among them what was counted of enablings.
     pub counts: Vec<String>,
     /// Records of mappings that the kernel could not write.
     pub lost_mappings: u64,

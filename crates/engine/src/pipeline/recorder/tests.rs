@@ -23,6 +23,7 @@ fn config(dir: &Scratch) -> Config {
         packed: false,
         filter: None,
         string: 32,
+        said: Vec::new(),
     }
 }
 
