@@ -165,7 +165,7 @@ fn help_goes_from_questions_to_all_options() {
     let run = |args: &[&str]| lab::run(&mut lab::trapline(lab::User::Me, args));
     let first = run(&[]);
     assert_eq!((first.code(), first.out().as_str()), (2, ""));
-    assert_eq!(first.stderr.lines().count(), 10, "{}", first.stderr);
+    assert_eq!(first.stderr.lines().count(), 11, "{}", first.stderr);
     assert!(first.stderr.contains("What is it waiting for?") && first.stderr.contains("trapline stacks -p PID"));
     for (args, words, lacks) in [
         (
