@@ -7,7 +7,7 @@ const OFTEN: &[(&str, &str)] = &[
         "attach all expr trace-path where failed-only string-limit time syscall-times fd \
          stack-trace summary-only as output duration",
     ),
-    ("record", "attach all expr where ustack kstack output max-size flight name pack as duration"),
+    ("record", "attach all expr script-file where ustack kstack output max-size flight name pack as duration"),
     ("profile", "attach all frequency expr off-cpu wall wakers focus rows as output duration"),
     ("graph", "attach function no-function depth min-time lib args syscalls summary-sort-by rows as output duration"),
     ("heap", "attach sample top min-age as output duration"),

@@ -61,13 +61,18 @@ fn clauses_run_beside_what_is_traced() {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[..40].chunks(2).all(|p| p[0].starts_with("clock_nanosleep(") && p[1] == "wrote 6"), "{text}");
         assert_eq!(lines[40..], ["+++ exited with 0 +++", "", "", "@: 120"]);
+        // Calls by their names alone.
+        let out =
+            run(user, &dir, &["record", "-e", "clock_nanosleep,write /dur > 0/ { @[probe] = count(); }", "./shop"]);
+        let both = "\n\n@[syscall:clock_nanosleep]: 20\n@[syscall:write]: 20\n";
+        assert_eq!((out.code(), out.out().as_str()), (0, both), "{}", out.stderr);
         // A filter of a call is not one of the script.
         let filter = ["-e", "write /retval > 6/", "-e", "syscall:write { @[probe] = count(); }"];
         let out = run(user, &dir, &[&["record"], &filter[..], &["./shop"]].concat());
         assert!(out.out().ends_with("\n\n\n@[syscall:write]: 20\n") && !out.out().contains("write("), "{}", out.out());
     });
     for (args, says) in [
-        (&["record", "-e", "openat { @ = count(); }", "true"][..], "ERROR"),
+        (&["record", "-e", "opennat { @ = count(); }", "true"][..], "ERROR: no provider is called 'opennat'"),
         (&["record", "--for", "sums.bt", "-e", WRITES, "true"], "--for: nothing runs with it"),
         (&["profile", "-e", WRITES, "true"], "record, trace and run take clauses"),
         (&["trace", "--script", "none.bt", "true"], "No such file"),

@@ -22,7 +22,7 @@ use crate::{combinations, filter};
 use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::Monitor;
-use engine::provider;
+use engine::provider::{self, quoting};
 use engine::request::enabling::Enabling;
 use engine::request::parse::{Request, is_clause, is_probe, label};
 use engine::request::probe_enabling;
@@ -152,7 +152,7 @@ impl Clauses {
             (name, text) = source(&of_file)?;
             text.push('\n');
         }
-        text += &clauses.join("\n");
+        text += &clauses.iter().map(|clause| with_calls(clause)).collect::<Vec<_>>().join("\n");
         let catalogue = Catalogue::new(!ask.target.all && traces_calls_by_ptrace(&ask), pid_of(&ask));
         let program = compile(&ask, (&name, &text), &catalogue)?;
         let places = find(&program, (&name, &text), &catalogue)?;
@@ -164,6 +164,22 @@ impl Clauses {
         let script = (!reads).then_some(Ready { program, places, source: (name, text), catalogue });
         Ok(Some(Clauses { ask, script, requests, found, adjust }))
     }
+}
+
+/// A clause in which calls have their names as elsewhere in `-e`: `openat`, `%file`.
+fn with_calls(clause: &str) -> String {
+    let end = quoting::find(clause, |rest| rest.starts_with(['{', ' '])).unwrap_or(0);
+    let named = |name: &str| {
+        let is_own = name.contains(':') || ["begin", "end"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        match Calls::parse(name) {
+            Ok(calls) if !is_own && calls.is_all() => "syscall:*".to_string(),
+            Ok(_) if !is_own && !name.starts_with('%') => format!("syscall:{name}"),
+            Ok(calls) if !is_own => calls.names().iter().map(|n| format!("syscall:{n}")).collect::<Vec<_>>().join(","),
+            _ => name.to_string(),
+        }
+    };
+    let names: Vec<String> = quoting::split(&clause[..end]).into_iter().map(|name| named(name.trim())).collect();
+    names.join(",") + &clause[end..]
 }
 
 /// What is enabled for the command line and for its script together.
@@ -316,5 +332,25 @@ impl Running {
     fn status(&self, status: Result<Status>) -> Result<Status> {
         let exit = self.script.borrow().exit();
         status.map(|status| exit.map_or(status, |code| Status::Exit(code as u8)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_calls;
+
+    #[test]
+    fn calls_have_short_names_in_clauses() {
+        for (clause, is) in [
+            ("openat { @ = 1; }", "syscall:openat { @ = 1; }"),
+            ("read,uprobe:/bin/sh:main /pid == 1/ { }", "syscall:read,uprobe:/bin/sh:main /pid == 1/ { }"),
+            ("all{ @++; }", "syscall:*{ @++; }"),
+            ("BEGIN { } end { }", "BEGIN { } end { }"),
+            ("config = { } begin { }", "config = { } begin { }"),
+            ("opennat { }", "opennat { }"),
+        ] {
+            assert_eq!(with_calls(clause), is);
+        }
+        assert!(with_calls("%clock { }").starts_with("syscall:clock_"));
     }
 }
