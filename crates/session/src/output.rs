@@ -31,7 +31,7 @@ pub struct Output {
 enum Target {
     Stderr,
     Stdout,
-    /// Nowhere: [`Output::take`] gives it to somebody who writes it among other lines.
+    /// Nowhere: somebody takes it from the buffer, and writes it among other lines.
     Kept,
     File(File),
     Pipe(Child),
@@ -78,14 +78,9 @@ impl Output {
         Output::to(Target::Stdout, "stdout".into())
     }
 
-    /// Text that is taken by [`take`](Output::take).
+    /// Text that is taken from the [`buffer`](Output::buffer).
     pub fn kept() -> Output {
         Output::to(Target::Kept, String::new())
-    }
-
-    /// The text that is not written yet.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.buf)
     }
 
     fn to(target: Target, name: String) -> Output {

@@ -202,7 +202,7 @@ fn events_are_shown_without_the_script_that_cannot_run() {
     for (from, to) in [
         ("script = \"syscall:write", "script = \"syscall:opennat"),
         ("@ = sum", "@@@@@@@"),
-        ("asked_calls = \"0 ", "asked_calls = \"0 %x"),
+        ("script_calls = \"0 ", "script_calls = \"0 %x"),
     ] {
         std::fs::write(&metadata, text.replace(from, to)).expect("metadata");
         let out = run(User::Me, &dir, &["report", "trace"]);

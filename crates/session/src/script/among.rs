@@ -26,7 +26,7 @@ pub const END: &str = "script";
 
 /// Tells events that only a script wants from those that others have asked for.
 pub struct Unasked {
-    /// Calls that others have asked for.
+    /// Calls that only the script wants.
     pub calls: String,
     /// They have asked for signals and ends.
     pub lives: bool,
@@ -34,7 +34,7 @@ pub struct Unasked {
     pub probes: Vec<String>,
     /// What others have asked for of these, and of calls.
     pub asked: Vec<String>,
-    selected: Calls,
+    hidden: Calls,
     enablings: Vec<CallEnabling>,
     requests: Vec<Request>,
     aliases: HashMap<String, Vec<(String, String)>>,
@@ -51,13 +51,13 @@ enum Shown {
 }
 
 impl Unasked {
-    /// `asked` is in the form of `-e`; `found` has the other names of arguments.
+    /// `calls` and `asked` are in the form of `-e`; `found` has the other names of arguments.
     pub fn new(calls: &str, lives: bool, probes: Vec<String>, asked: Vec<String>, found: &Found) -> Result<Unasked> {
         let requests = asked.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
         let enablings = call_enabling::call_enablings(&requests)?;
         let enablings = if enablings.iter().any(|e| e.filter.is_some()) { enablings } else { Vec::new() };
         Ok(Unasked {
-            selected: Calls::parse(calls)?,
+            hidden: Calls::parse(calls)?,
             calls: calls.into(),
             lives,
             probes,
@@ -72,10 +72,10 @@ impl Unasked {
     /// Whether others have asked for the event.
     pub fn passes(&mut self, ev: &Event<'_>, names: &dyn Names) -> bool {
         match (ev.schema.class, ev.schema.name) {
-            (Class::Syscall, _) => self.selected.contains(ev.schema) && self.call(ev, names),
+            (Class::Syscall, _) => !self.hidden.contains(ev.schema) && self.call(ev, names),
             (Class::Probe, _) => self.probe(ev, names),
             (_, "exit" | "superseded" | "signal" | "stop") => self.lives,
-            (_, "inflight") => Event::parse(ev.bytes_of("call")).is_ok_and(|call| self.selected.contains(call.schema)),
+            (_, "inflight") => Event::parse(ev.bytes_of("call")).is_ok_and(|call| !self.hidden.contains(call.schema)),
             _ => true,
         }
     }
@@ -192,14 +192,16 @@ impl Among {
     }
 
     fn out(&mut self) -> &mut Output {
-        self.view.as_mut().map_or(&mut self.own, |asked| &mut asked.view.out)
+        place(&mut self.view, &mut self.own)
     }
 
     /// Writes what the script has printed.
     fn write(&mut self) {
-        let text = self.script.0.borrow_mut().take();
+        let mut script = self.script.0.borrow_mut();
+        let text = script.printed();
         if !text.is_empty() {
-            self.out().write_lines(&text);
+            place(&mut self.view, &mut self.own).write_lines(text);
+            text.clear();
         }
     }
 
@@ -214,6 +216,11 @@ impl Among {
             None => Ok(Flow::Continue),
         }
     }
+}
+
+/// Where the lines go.
+fn place<'a>(view: &'a mut Option<Asked>, own: &'a mut Output) -> &'a mut Output {
+    view.as_mut().map_or(own, |asked| &mut asked.view.out)
 }
 
 impl Sink for Among {
@@ -244,7 +251,7 @@ impl Sink for Among {
         let script = self.script.catch_up(now, world)?;
         if now == u64::MAX {
             // Behind what the view shows at the end.
-            self.last = self.script.0.borrow_mut().take();
+            self.last.append(self.script.0.borrow_mut().printed());
             let ended = self.script.0.borrow().ended();
             if let (Some(monitor), Some(ended)) = (&self.monitor, ended) {
                 monitor.say(format!("{END} {ended}"));
@@ -266,7 +273,7 @@ impl Sink for Among {
     fn end(&mut self) -> Result<()> {
         self.script.end()?;
         let mut text = std::mem::take(&mut self.last);
-        text.extend(self.script.0.borrow_mut().take());
+        text.append(self.script.0.borrow_mut().printed());
         if let Some(Asked { view: ToOutput { shown, out }, .. }) = &mut self.view {
             shown.end(out);
         }

@@ -42,8 +42,8 @@ pub fn record(ask: &Ask) -> Result<Status> {
     let own = record::requests(&ask)?;
     let calls = if own.is_empty() { vec!["none".into()] } else { record::calls_of(&own) };
     let mut selection = record::selection(&ask, calls)?;
-    let (shown, lives) = (text_of(&selection.calls), !own.is_empty() && !record::is_without_calls(&own));
-    selection.calls.join(&calls_of(&requests)?);
+    let hidden = add(&mut selection.calls, &requests)?;
+    let lives = !own.is_empty() && !record::is_without_calls(&own);
     let Joined { requests, probes, asked } = join(own, requests)?;
     let is_kept = ask.keep.output.is_some();
     let with = |sinks, said| With { selection, requests, default: Some("text"), sinks, said, adjust: Some(adjust) };
@@ -51,9 +51,17 @@ pub fn record(ask: &Ask) -> Result<Status> {
         let said = if is_kept { recorded::of_reader(&found) } else { Vec::new() };
         return record::through(&ask, with(Box::new(|views, _| Sinks::from(views)), said));
     };
-    let unasked = Unasked::new(&shown, lives, probes, asked, &found)?;
+    let unasked = Unasked::new(&hidden, lives, probes, asked, &found)?;
     let (running, said) = Running::new(&ask, script, unasked);
-    let said = if is_kept { said } else { Vec::new() };
+    let said = match said {
+        Some(said) if is_kept => said,
+        None if is_kept => {
+            let todo = "'trapline run --trace DIR FILE' runs it";
+            complain(&format!("{}: too long: the trace does not keep it ({todo})", running.name));
+            recorded::of_reader(&found)
+        }
+        _ => Vec::new(),
+    };
     let status = record::through(&ask, with(Box::new(|views, monitor| running.sinks(views, monitor)), said));
     running.status(status)
 }
@@ -69,13 +77,12 @@ pub fn trace(ask: &Ask) -> Result<Status> {
         ask.select.expr.push("none".into());
     }
     let mut selection = filter::selection(&ask)?;
-    let shown = text_of(&selection.calls);
-    let own = Request { names: vec![shown.clone()], ..Request::default() };
+    let own = Request { names: vec![text_of(&selection.calls)], ..Request::default() };
     let own = if selection.calls.is_empty() { Vec::new() } else { vec![own] };
     let lives = !own.is_empty();
-    selection.calls.join(&calls_of(&requests)?);
+    let hidden = add(&mut selection.calls, &requests)?;
     let Joined { requests, probes, asked } = join(own, requests)?;
-    let unasked = Unasked::new(&shown, lives, probes, asked, &found)?;
+    let unasked = Unasked::new(&hidden, lives, probes, asked, &found)?;
     let record::Planned { mut plan, why, selection } = record::planned(&ask, requests, selection)?;
     adjust(&mut plan.enablings)?;
     combinations::say_without_effect(&ask, true);
@@ -98,13 +105,16 @@ fn text_of(calls: &Calls) -> String {
     }
 }
 
-/// The calls that requests are about.
-fn calls_of(requests: &[Request]) -> Result<Calls> {
+/// Adds the calls of a script to others. Which of them only the script wants, in the form of `-e`.
+fn add(calls: &mut Calls, of_script: &[Request]) -> Result<String> {
     let mut all = Calls::none();
-    for name in requests.iter().flat_map(|r| &r.names).filter(|n| !is_probe(n)) {
+    for name in of_script.iter().flat_map(|r| &r.names).filter(|n| !is_probe(n)) {
         all.join(&Calls::parse(name)?);
     }
-    Ok(all)
+    let mut hidden = all.clone();
+    hidden.remove(calls);
+    calls.join(&all);
+    Ok(text_of(&hidden))
 }
 
 /// What clauses ask for.
@@ -287,26 +297,22 @@ fn known_as(pattern: &str, all: &[String]) -> Vec<String> {
 
 /// A script that runs beside views.
 struct Running {
+    name: String,
     script: Rc<RefCell<Script>>,
     unasked: Rc<RefCell<Unasked>>,
     says: bool,
 }
 
 impl Running {
-    /// One that has not begun, and what a trace says of it.
-    fn new(ask: &Ask, ready: Ready, unasked: Unasked) -> (Running, Vec<(String, String)>) {
+    /// One that has not begun, and what a trace says of it; none where that is too much.
+    fn new(ask: &Ask, ready: Ready, unasked: Unasked) -> (Running, Option<Vec<(String, String)>>) {
         let Ready { program, places, source, catalogue } = ready;
         let clocks = Clocks::now();
         let script = Script::new(program, places, source.clone(), Output::kept(), &Manner::default(), clocks);
         let said =
             recorded::said((&source.0, &source.1), &ask.script.args, &catalogue, &unasked, script.origin(), clocks);
-        if ask.keep.output.is_some() && said.is_none() && ask.quiet == 0 {
-            let todo = "'trapline run --trace DIR FILE' runs it";
-            complain(&format!("{}: too long: the trace does not keep it ({todo})", source.0));
-        }
         let (script, unasked) = (Rc::new(RefCell::new(script)), Rc::new(RefCell::new(unasked)));
-        let said = said.unwrap_or_else(|| recorded::of_reader(&catalogue.found()));
-        (Running { script, unasked, says: ask.quiet < 2 }, said)
+        (Running { name: source.0, script, unasked, says: ask.quiet < 2 }, said)
     }
 
     /// Runs `begin`. Its lines are among those of the first view that goes to stdout.

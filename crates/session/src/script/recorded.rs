@@ -27,7 +27,7 @@ const PARAMETER: &str = "script_";
 const FOUND: &str = "script_found";
 const BEGAN: &str = "script_began";
 const PROBES: &str = "script_probes";
-const CALLS: &str = "asked_calls";
+const CALLS: &str = "script_calls";
 const ASKED: &str = "asked_";
 
 /// What a trace says of a script that runs; none where it would be too much.
@@ -96,7 +96,7 @@ fn again(ask: &Ask, trace: &Trace, clocks: Clocks) -> Option<report::Beside> {
     };
     let ready = || -> Result<(Script, Unasked)> {
         let found = found(trace);
-        let (lives, calls) = env(CALLS).and_then(|text| text.split_once(' ')).unwrap_or(("1", "all"));
+        let (lives, calls) = env(CALLS).and_then(|text| text.split_once(' ')).unwrap_or(("1", "none"));
         let probes = env(PROBES).unwrap_or_default().lines().map(str::to_string).collect();
         let unasked = Unasked::new(calls, lives == "1", probes, several(ASKED), &found)?;
         let began: Vec<i64> = env(BEGAN).unwrap_or_default().split(' ').map(|n| n.parse().unwrap_or(0)).collect();

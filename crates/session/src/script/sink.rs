@@ -311,8 +311,8 @@ impl Script {
     }
 
     /// What was printed, where nobody has written it yet.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.output.take()
+    pub fn printed(&mut self) -> &mut Vec<u8> {
+        self.output.buffer()
     }
 
     /// What `exit` was given.
