@@ -1,7 +1,7 @@
 //! The program of a probe that is no system call: where each field of its event comes from, and what it captures.
 //!
 //! ```text
-//! attached to a tracepoint, a function, a timer ─► whose? ─► filter ─► fields ─► tails ─► the enabling's ring of this CPU
+//! attached to a tracepoint, a function, a timer ─► predicates ─► whose? ─► filter ─► fields ─► tails ─► the enabling's ring of this CPU
 //! ```
 //!
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
@@ -11,6 +11,7 @@ mod clause;
 pub mod collect;
 mod fields;
 mod filter;
+pub mod predicates;
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
@@ -22,6 +23,7 @@ use crate::slab;
 use events::layout::Layout;
 use events::schema::FIRST_CAPS;
 use fields::{comm, context, going, ready, value};
+use predicates::Predicates;
 
 pub use fields::{Field, Plan, Tail, Value, Whose};
 
@@ -154,11 +156,17 @@ fn whose(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     }
 }
 
-/// The program of a probe.
+/// The program of a probe. `predicates`: those of the clauses that its events are for.
 ///
 /// # Errors
 /// [`crate::AsmError::Generator`] where the filter is too complex.
-pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
+pub fn probe(
+    maps: &Maps,
+    offsets: &BtfOffsets,
+    session: &Session,
+    plan: &Plan<'_>,
+    predicates: Option<Predicates<'_>>,
+) -> Generated {
     let layout = Layout::of(plan.schema);
     debug_assert!(!plan.schema.is_span(), "{}: a program of one place has no start", plan.schema.name);
     program(maps, offsets, session, |e, out| {
@@ -167,7 +175,14 @@ pub fn probe(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'
             e.mov(R5, R1);
             slab::is_of(e, R5, place, out);
         }
+        // What is decided by the event alone costs no look at the task.
+        let (early, late) = match predicates {
+            Some(p) if p.ask_who() => (None, predicates),
+            _ => (predicates, None),
+        };
+        early.iter().for_each(|p| p.before(e, plan, out));
         whose(e, plan, out);
+        late.iter().for_each(|p| p.before(e, plan, out));
         let found = e.stopped_before(out);
         let known = filter::before(e, plan, found, out);
         if !known.scratch {

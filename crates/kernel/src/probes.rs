@@ -205,7 +205,10 @@ impl AttachedProbe {
         let make = |way: &dyn Way| {
             let plan = plan(fields(way)?);
             let made = match &enabling.collects {
-                None => probes::probe(&maps, offsets, session, &plan),
+                None => {
+                    let predicates = enabling.predicates.as_ref().map(|p| p.of_program());
+                    probes::probe(&maps, offsets, session, &plan, predicates)
+                }
                 Some(collecting) => {
                     let (of_maps, zeros, counters) = collecting.collected.descriptors().unwrap_or_default();
                     let clauses = probes::collect::Clauses {

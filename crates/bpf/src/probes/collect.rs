@@ -171,7 +171,7 @@ pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span>
 }
 
 /// Calls `each` with the number and all numbers in it.
-fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
+pub(super) fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
     each(i);
     match i {
         Int::Const(_) => {}
@@ -191,7 +191,7 @@ fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
 }
 
 /// Calls `each` with the outermost numbers of a condition.
-fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
+pub(super) fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
     match c {
         ir::Cond::Const(_) | ir::Cond::Test(_) => {}
         ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(&mut *each),
@@ -244,13 +244,15 @@ pub fn is_possible(script: &lang::script::Program, clause: &Clause, all_memory: 
         && check.statements(&c.body)
 }
 
-struct Check<'c> {
-    script: &'c lang::script::Program,
-    clause: &'c Clause,
-    vars: &'c [Type],
-    all_memory: bool,
+/// What the values of a clause may be.
+pub(super) struct Check<'c> {
+    pub(super) script: &'c lang::script::Program,
+    pub(super) clause: &'c Clause,
+    pub(super) vars: &'c [Type],
+    /// Memory of the kernel may be read.
+    pub(super) all_memory: bool,
     /// Words for intermediate numbers.
-    temps: usize,
+    pub(super) temps: usize,
 }
 
 /// Whether a program can read a value of memory, of a clause with these leaves.
@@ -316,7 +318,7 @@ impl Check<'_> {
         fits
     }
 
-    fn condition(&self, c: &ir::Cond) -> bool {
+    pub(super) fn condition(&self, c: &ir::Cond) -> bool {
         let mut fits = expr::words(c, &|v| words_of_value(v)) <= self.temps;
         c.leaves(&mut |leaf| fits &= self.leaf(leaf));
         fits
@@ -380,7 +382,7 @@ impl Room {
 }
 
 /// Where so many leaves are, a word to read memory into, and how many words are left for intermediate numbers, where there is nothing else.
-fn beside(leaves: usize) -> Option<(i16, i16, usize)> {
+pub(super) fn beside(leaves: usize) -> Option<(i16, i16, usize)> {
     let first = slot::LAST.checked_sub(i16::try_from(8 * leaves).ok()?)?;
     let scratch = first.checked_sub(8)?;
     let left = (scratch - STACK_END) / 8;
@@ -454,20 +456,29 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
 pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
     let mut wanted = vec![false; number.leaves.len()];
     mark(&number.number, &mut wanted);
-    let Some((first, scratch, left)) = beside(number.leaves.len()) else { return e.fail(filter::Unfit::Temps) };
+    over(e, plan, &number.leaves, |i| wanted[i], |g| g.int(&number.number));
+    e.mov(R1, R0);
+}
+
+/// Code over values of a clause, of which those that are `wanted` are read before. What goes wrong is not counted: what cannot be read is zero.
+pub(super) fn over(
+    e: &mut Emitter<'_>,
+    plan: &Plan<'_>,
+    leaves: &[From],
+    wanted: impl Fn(usize) -> bool,
+    make: impl FnOnce(&mut Generator<'_, filter::Unfit, Places<'_, filter::Unfit>>) -> Result<(), Unfit>,
+) {
+    let Some((first, scratch, left)) = beside(leaves.len()) else { return e.fail(filter::Unfit::Temps) };
     let at = |i: usize| first + 8 * i as i16;
-    for (i, from) in number.leaves.iter().enumerate().filter(|(i, _)| wanted[*i]) {
+    for (i, from) in leaves.iter().enumerate().filter(|(i, _)| wanted(*i)) {
         read(e, plan, *from, at(i));
     }
-    let places: Vec<_> = (0..number.leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
-    // What cannot be read is zero.
+    let places: Vec<_> = (0..leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
     let count = |_: &mut Assembler<filter::Unfit>, _: Fault| {};
     let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count };
-    let mut g = Generator { a: e, source: &source, temps: (R10, STACK_END, left), depth: 0 };
-    if g.int(&number.number).is_err() {
+    if make(&mut Generator { a: e, source: &source, temps: (R10, STACK_END, left), depth: 0 }).is_err() {
         e.fail(filter::Unfit::Temps);
     }
-    e.mov(R1, R0);
 }
 
 /// Marks the leaves that a number names.

@@ -48,7 +48,10 @@ const HEADINGS: &[(&str, &str)] = &[
          group rows order percent-limit icicle of top min-age json",
     ),
     ("Output", "format raw-strings dry-run output output-append-mode output-separately quiet quiet-set stats explain"),
-    ("How it is traced", "unsafe duration backend on-full buffer no-seccomp seccomp-bpf"),
+    (
+        "How it is traced",
+        "unsafe usdt-file-activation no-warnings duration backend on-full buffer no-seccomp seccomp-bpf",
+    ),
     ("Help", "help help-all version"),
 ];
 

@@ -308,3 +308,26 @@ fn static_probes_are_found_in_the_program_of_p_and_in_files_by_a_pattern() {
     let out = run(User::Me, &["-e", "usdt:/no/*::* { }"]);
     assert!(out.code() == 2 && out.stderr.contains("no file has such a probe"), "{}", out.stderr);
 }
+
+/// Events that no clause wants take no room in rings; what a script shows is the same as where it decides that by itself.
+#[test]
+fn what_no_predicate_wants_is_not_reported() {
+    let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let ends =
+        "tracepoint:raw_syscalls:sys_enter /args.id == 231 && uid >= 0/ { printf(\"%d %s\\n\", args.id, comm); }";
+    let out = run(User::Me, &["-q", "--buffer", "16K", "-e", ends, "-c", &format!("{program} 200000 2")]);
+    assert_eq!((out.out().as_str(), out.stderr.as_str()), ("231 script_calls\n\n\n", ""));
+    let clauses = |more: &str| {
+        let text = format!(
+            "tracepoint:raw_syscalls:sys_enter /args.id % 111 == 110 {more}/ {{ printf(\"a %d\\n\", args.id); @n++; }}
+             tracepoint:raw_syscalls:sys_enter /pid > 1 && (args.id > 250 || args.id < 0 || gid == -1) {more}/ {{ printf(\"b %d\\n\", args.id); }}"
+        );
+        script(User::Me, &text, &format!("{program} 20 1"))
+    };
+    let decided = clauses("");
+    assert!(decided.contains("a 110\n") && decided.contains("b 257\n") && decided.contains("@n: 20\n"), "{decided}");
+    assert_eq!(decided, clauses("&& nsecs > 0"));
+}

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
 pub use bpf::probes::collect::{Number, is_readable};
 use bpf::probes::collect::{divisions, is_possible, key, words};
+pub use bpf::probes::predicates::is_decidable;
 use lang::Span;
 use lang::script::Program;
 use std::fmt;
@@ -78,6 +79,22 @@ pub struct Collecting {
     pub collected: Arc<Collected>,
     /// Those of this enabling.
     pub clauses: Vec<Clause>,
+}
+
+/// Of one enabling: its clauses see events, and have predicates that its program evaluates first.
+#[derive(Clone)]
+pub struct Predicates {
+    /// The script.
+    pub script: Arc<Program>,
+    /// All its clauses.
+    pub clauses: Vec<Clause>,
+}
+
+impl Predicates {
+    /// What its program is made with.
+    pub fn of_program(&self) -> bpf::probes::predicates::Predicates<'_> {
+        bpf::probes::predicates::Predicates { script: &self.script, clauses: &self.clauses }
+    }
 }
 
 impl fmt::Debug for Collecting {

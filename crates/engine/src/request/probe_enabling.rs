@@ -122,6 +122,8 @@ pub struct ProbeEnabling {
     pub everyone: bool,
     /// Clauses of a script that collect instead of reporting events.
     pub collects: Option<crate::request::collecting::Collecting>,
+    /// Clauses of a script of which one must want the event.
+    pub predicates: Option<crate::request::collecting::Predicates>,
 }
 
 impl ProbeEnabling {
@@ -325,6 +327,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         danger: None,
         everyone: false,
         collects: None,
+        predicates: None,
     })
 }
 
@@ -400,6 +403,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         danger: None,
         everyone: false,
         collects: None,
+        predicates: None,
     })
 }
 

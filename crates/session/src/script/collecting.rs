@@ -37,7 +37,7 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
     let mut all: Vec<Of> = Vec::new();
     for (nth, enabling) in enablings.iter().enumerate() {
         if let What::Probe(probe) = &enabling.what
-            && let Some(clauses) = clauses_of(program, places, probe)
+            && let Some(clauses) = clauses_of(program, places, probe, from, |c| can_collect(program, c))
         {
             all.push(Of { nth, clauses });
         }
@@ -91,8 +91,14 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
     Some(collected)
 }
 
-/// The clauses of an enabling, if all of them can run in the kernel.
-fn clauses_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Option<Vec<Clause>> {
+/// The clauses of an enabling, if all of them fit, with values from there.
+pub(super) fn clauses_of(
+    program: &Program,
+    places: &Places,
+    probe: &ProbeEnabling,
+    from: impl Fn((&Leaf, &Get)) -> From,
+    fits: impl Fn(&Clause) -> bool,
+) -> Option<Vec<Clause>> {
     if probe.point.is_none() || probe.filter.is_some() || probe.anonymous {
         return None;
     }
@@ -106,8 +112,8 @@ fn clauses_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Opti
     let clause = |(role, number): &(As, usize)| {
         let leaves = &program.clauses.get(*number).filter(|_| *role == As::Whole)?.leaves;
         let found = gets(leaves, &program.hoisted, first, *role, aliases);
-        let clause = Clause { number: *number, leaves: leaves.iter().zip(&found).map(from).collect() };
-        can_collect(program, &clause).then_some(clause)
+        let clause = Clause { number: *number, leaves: leaves.iter().zip(&found).map(&from).collect() };
+        fits(&clause).then_some(clause)
     };
     runs.iter().map(clause).collect()
 }

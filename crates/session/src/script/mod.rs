@@ -13,6 +13,7 @@ mod beside;
 mod collecting;
 mod kernel_types;
 mod places;
+mod predicates;
 mod recorded;
 mod seen;
 mod sink;

@@ -2,6 +2,7 @@
 
 use super::collecting;
 use super::places::{As, Places, Run};
+use super::predicates;
 use super::seen::{self, Get, Seen, Stacks};
 use crate::output::Output;
 use crate::view::screen::Clocks;
@@ -339,8 +340,9 @@ impl Script {
                 probe.everyone = everyone;
             }
         }
-        let program = Rc::clone(&self.program);
-        self.collected = collecting::assign(&Arc::new(self.program.as_ref().clone()), &self.places, enablings);
+        let program = Arc::new(self.program.as_ref().clone());
+        self.collected = collecting::assign(&program, &self.places, enablings);
+        predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::frame::{Maps, Session};
 use crate::interp::Machine;
 use crate::probes::fields::{Field, Whose};
+use crate::probes::predicates::{Predicates, is_decidable};
 use lang::ir::Reader;
 use lang::script::ir::{Leaf as Read, Program, What};
 use lang::script::maps::Row;
@@ -38,6 +39,12 @@ fn arg(name: &str) -> usize {
 }
 
 impl Happened {
+    fn set(&self, machine: &mut Machine) {
+        let [pid, tid, uid, gid, cpu, nsecs] = self.names;
+        (machine.pid_tgid, machine.uid_gid) = (pid << 32 | tid, gid << 32 | uid);
+        (machine.cpu, machine.time, machine.tick) = (cpu as u32, nsecs, 0);
+    }
+
     fn number(&self, leaf: &Read) -> Option<i64> {
         match &leaf.what {
             What::Arg(name) => {
@@ -173,25 +180,28 @@ fn inner(map: usize) -> i32 {
     outer(map) + 1
 }
 
-/// The program of some of the clauses.
-fn generated(program: &Program, clauses: &[Clause]) -> crate::Program {
+fn plan() -> Plan<'static> {
     let number = |(i, (_, size, signed)): (usize, &(&str, u8, bool))| Field {
         value: Value::Context { off: 8 * i as i16, size: *size, signed: *signed },
         tail: None,
     };
-    let plan = Plan {
+    Plan {
         schema: events::generated::SCHEMAS[0],
         fields: ARGS.iter().enumerate().map(number).collect(),
         whose: Whose::Nobody,
         filter: None,
         by_cookie: false,
         slab: None,
-    };
+    }
+}
+
+/// The program of some of the clauses.
+fn generated(program: &Program, clauses: &[Clause]) -> crate::Program {
     let maps: Vec<Option<i32>> = (0..program.maps.len()).map(|m| Some(outer(m))).collect();
     let numbers: Vec<usize> = (0..program.clauses.len()).collect();
     let divisions = &divisions(program, &numbers);
     let all = Clauses { script: program, clauses, maps: &maps, zeros: ZEROS, counters: COUNTERS, divisions };
-    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan, &all).unwrap()
+    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan(), &all).unwrap()
 }
 
 /// What the kernel would have, of two programs with some of the clauses each: its maps are read once, at the end.
@@ -217,9 +227,7 @@ fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events:
     }
     machine.comm[..COMM_AT.len()].copy_from_slice(COMM_AT);
     for event in events {
-        let [pid, tid, uid, gid, cpu, nsecs] = event.names;
-        (machine.pid_tgid, machine.uid_gid) = (pid << 32 | tid, gid << 32 | uid);
-        (machine.cpu, machine.time, machine.tick) = (cpu as u32, nsecs, 0);
+        event.set(&mut machine);
         for code in &programs {
             machine.run_words(code, &event.words).unwrap_or_else(|e| panic!("{e}\n{code}"));
         }
@@ -289,6 +297,62 @@ fn code_and_executor_agree() {
         ran > rounds / 10 * 9 && enough(refused) && enough(divisions) && enough(bad_reads),
         "{ran} {refused} {divisions} {bad_reads}"
     );
+}
+
+/// An event is wanted where the predicate of a clause holds.
+#[test]
+fn predicates_and_executor_agree() {
+    let mut r = Random::new(31);
+    let (rounds, mut seen) = (testkit::rounds(1000), [0; 2]);
+    for _ in 0..rounds {
+        let count = 1 + r.index(2);
+        let text = script(&mut r, &NAMES[..5], count);
+        let Some(program) = compiled(&text) else { continue };
+        let clauses = clauses_of(&program);
+        if !clauses.iter().all(|c| is_decidable(&program, c)) {
+            continue;
+        }
+        let (maps, offsets, session) = Default::default();
+        let plan = plan();
+        let code = super::program(&maps, &offsets, &session, |e, out| {
+            e.store_slot(slot::CTX, R1);
+            Predicates { script: &program, clauses: &clauses }.before(e, &plan, out);
+            e.map_value(R1, COUNTERS, 0);
+            e.store(Size::D, R1, 0, 1);
+        });
+        let (code, event) = (code.unwrap(), happened(&mut r));
+        let mut machine = Machine::new();
+        machine.add_array(COUNTERS, 8, 1);
+        event.set(&mut machine);
+        machine.run_words(&code, &event.words).unwrap_or_else(|e| panic!("{e}\n{code}"));
+        let wanted = machine.value(COUNTERS, &[0; 4]).is_some_and(|v| v[0] == 1);
+        let mut executor = run::Machine::new(program.clone(), 1);
+        for clause in 0..clauses.len() {
+            let seen = Seen { event: &event, program: &program, clause, faults: RefCell::default() };
+            executor.run(clause, &seen, &mut Outcome::default());
+        }
+        assert_eq!(wanted, executor.counts().iter().any(|c| c.rejected == 0), "{text}\n{event:x?}\n{code}");
+        seen[usize::from(wanted)] += 1;
+    }
+    assert!(seen.iter().all(|n| *n > rounds / 50), "{seen:?}");
+}
+
+#[test]
+fn predicates_that_may_be_others_later_are_not_decided() {
+    for (predicate, is) in [
+        ("args.a > 3", true),
+        ("args.a / 2 > pid || !(args.p & 1)", true),
+        ("args.a / args.b > 3", false),
+        ("nsecs > 3", false),
+        ("comm == \"x\"", false),
+        ("args.a == 1 && (*uptr((int8 *)args.p)) > 3", false),
+        ("@m0 > 3", false),
+    ] {
+        let program = compiled(&format!("tracepoint:t:p /{predicate}/ {{ @m0 = 1; printf(\"x\"); }}")).unwrap();
+        assert_eq!(is_decidable(&program, &clauses_of(&program)[0]), is, "{predicate}");
+    }
+    let program = compiled("tracepoint:t:p { printf(\"x\"); }").unwrap();
+    assert!(!is_decidable(&program, &clauses_of(&program)[0]));
 }
 
 /// What the stack has no room for runs elsewhere.
