@@ -503,6 +503,28 @@ fn buffers_are_as_long_as_was_asked() {
 }
 
 #[test]
+fn structures_are_objects_in_json() {
+    let script = "struct s { int m; struct { int x[2]; bool b } in; char c[4]; int lo : 3, hi : 5; };
+        uprobe:/x:f { $s = *(struct s *)arg0; print($s); @[$s.m] = ($s.in, $s.c); }";
+    let memory = b"\x02\0\0\0\x03\0\0\0\xff\xff\xff\xff\x01\0\0\0abc\0\x0f\0\0\0";
+    let e = || Fake { memory, ..event(&[("arg0", 0x1000)], &[]) };
+    expect![[r#"
+        { .m = 2, .in = { .x = [3,-1], .b = true }, .c = abc, .lo = -1, .hi = 1 }
+
+
+        @[2]: ({ .x = [3,-1], .b = true }, abc)
+    "#]]
+    .assert_eq(&run(script, &[e()]));
+    expect![[r#"
+        {"type": "value", "data": { "m": 2, "in": { "x": [3,-1], "b": true }, "c": "abc", "lo": -1, "hi": 1 }}
+
+
+        {"type": "map", "data": {"@": {"2": [{ "x": [3,-1], "b": true },"abc"]}}}
+    "#]]
+    .assert_eq(&run_as(script, &[e()], true));
+}
+
+#[test]
 fn a_count_that_was_cleared_is_zero() {
     begin(
         "@ = count(); clear(@); @b = count(); delete(@b); @c[1] = count(); clear(@c); @d = sum(1); clear(@d); if (pid) { @e = count(); }",

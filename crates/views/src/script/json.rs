@@ -128,12 +128,21 @@ fn integer(v: i64, signed: bool, out: &mut Vec<u8>) {
     if signed { number(out, v) } else { number(out, v as u64) }
 }
 
-/// A value: a number, a string, or a list.
+/// A value: a number, a string, a list, or members.
 fn of(p: &Printer<'_>, ty: &Type, v: &Value, out: &mut Vec<u8>) {
     match (ty, v) {
         (Type::Tuple(types), Value::Tuple(parts)) => {
             let parts: Vec<_> = types.iter().zip(parts).collect();
             list(out, ["[", ",", "]"], &parts, |(t, v), out| of(p, t, v, out));
+        }
+        (Type::Array(one, n), Value::Bytes(b)) if !ty.is_text() => {
+            list(out, ["[", ",", "]"], &value::elements(p, one, *n, b), |v, out| of(p, one, v, out));
+        }
+        (Type::Struct(name), Value::Bytes(b)) => {
+            list(out, ["{ ", ", ", " }"], &value::members(p, name, b), |(name, ty, v), out| {
+                member(name.as_bytes(), out);
+                of(p, ty, v, out);
+            });
         }
         (Type::Bool, Value::Int(v)) => boolean(out, *v != 0),
         (Type::Int(c), Value::Int(v)) => integer(*v, c.signed, out),

@@ -111,32 +111,46 @@ pub(super) fn buffer(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn array(p: &Printer<'_>, of: &Type, n: u64, bytes: &[u8], out: &mut Vec<u8>) {
+/// The elements of an array.
+pub(super) fn elements(p: &Printer<'_>, of: &Type, n: u64, bytes: &[u8]) -> Vec<Value> {
     let size = p.program.declarations.size(of).map_or(1, |s| s.0.max(1)) as usize;
     let n = usize::try_from(n).unwrap_or(usize::MAX).min(MAX_ELEMENTS);
+    bytes.chunks(size).take(n).map(|element| Value::read(element, of)).collect()
+}
+
+/// The members of a structure: names, types and values.
+pub(super) fn members<'p>(p: &'p Printer<'_>, name: &str, bytes: &[u8]) -> Vec<(&'p str, &'p Type, Value)> {
+    let all = p.program.declarations.structs.get(name).into_iter().flat_map(|s| &s.members);
+    all.map(|m| {
+        let size = p.program.declarations.size(&m.ty).map_or(0, |s| s.0) as usize;
+        let start = m.offset as usize;
+        let piece = bytes.get(start..(start + size).min(bytes.len())).unwrap_or_default();
+        let value = match m.bits {
+            None => Value::read(piece, &m.ty),
+            Some((shift, width)) => Value::Int(bitfield(bytes, start, shift, width, &m.ty)),
+        };
+        (m.name.as_str(), &m.ty, value)
+    })
+    .collect()
+}
+
+fn array(p: &Printer<'_>, of: &Type, n: u64, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'[');
-    for (i, element) in bytes.chunks(size).take(n).enumerate() {
+    for (i, element) in elements(p, of, n, bytes).iter().enumerate() {
         out.extend_from_slice(if i > 0 { b"," } else { b"" });
-        value(p, of, &Value::read(element, of), false, out);
+        value(p, of, element, false, out);
     }
     out.push(b']');
 }
 
 /// Appends `{ .a = 1, .b = 2 }`.
 fn structure(p: &Printer<'_>, name: &str, bytes: &[u8], out: &mut Vec<u8>) {
-    let Some(s) = p.program.declarations.structs.get(name) else { return };
     out.extend_from_slice(b"{ ");
-    for (i, m) in s.members.iter().enumerate() {
+    for (i, (name, ty, v)) in members(p, name, bytes).iter().enumerate() {
         out.extend_from_slice(if i > 0 { b", ." } else { b"." });
-        out.extend_from_slice(m.name.as_bytes());
+        out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b" = ");
-        let size = p.program.declarations.size(&m.ty).map_or(0, |s| s.0) as usize;
-        let start = m.offset as usize;
-        let piece = bytes.get(start..(start + size).min(bytes.len())).unwrap_or_default();
-        match m.bits {
-            None => value(p, &m.ty, &Value::read(piece, &m.ty), false, out),
-            Some((shift, width)) => number(p, &m.ty, bitfield(bytes, start, shift, width, &m.ty), 0, out),
-        }
+        value(p, ty, v, false, out);
     }
     out.extend_from_slice(b" }");
 }
