@@ -102,6 +102,26 @@ fn string(e: &mut Emitter<'_>, helper: Helper, cap: Option<CapBits>) {
     e.bind(done);
 }
 
+/// Reads bytes at the address in r3, behind their length; sets the capture bits.
+fn memory(e: &mut Emitter<'_>, helper: Helper, size: u16, cap: Option<CapBits>) {
+    let [bad, done] = [e.new_label(), e.new_label()];
+    e.place(R1, 2);
+    e.mov(R2, i32::from(size));
+    e.call(helper);
+    e.jump_if(Cond::Ne, R0, 0, bad);
+    e.place(R1, 0);
+    e.store(Size::H, R1, 0, i32::from(size));
+    capture(e, cap, 1);
+    e.alu(Alu::Add, reg::END, 2 + i32::from(size));
+    e.jump(done);
+    e.bind(bad);
+    e.place(R1, 0);
+    e.store(Size::H, R1, 0, 0);
+    capture(e, cap, 3);
+    e.alu(Alu::Add, reg::END, 2);
+    e.bind(done);
+}
+
 fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
     if let Some(CapBits { size, at, shift }) = cap {
         e.load_event(size, R1, at);
@@ -116,6 +136,10 @@ fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
             e.load_event(Size::D, R3, at);
             let user = tail == Tail::UserString;
             string(e, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, cap);
+        }
+        Tail::Memory { user, size } => {
+            e.load_event(Size::D, R3, at);
+            memory(e, if user { Helper::ProbeReadUser } else { Helper::ProbeReadKernel }, size, cap);
         }
         Tail::ContextString { off } => {
             context(e);

@@ -394,7 +394,11 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
         Source::Chars(_) => None,
         Source::Script(script) => {
-            let tail = script.text.map(|of_process| if of_process { Tail::UserString } else { Tail::KernelString });
+            let tail = script.read.map(|read| match (read.size, read.of_process) {
+                (Some(size), user) => Tail::Memory { user, size },
+                (None, true) => Tail::UserString,
+                (None, false) => Tail::KernelString,
+            });
             Some(Field { value: Value::Script(std::sync::Arc::clone(&script.number)), tail })
         }
         Source::Comm => here(Tail::Comm),

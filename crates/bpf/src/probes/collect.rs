@@ -255,6 +255,15 @@ pub(super) struct Check<'c> {
     pub(super) temps: usize,
 }
 
+/// The most bytes of an array, a structure or a buffer that a program reads.
+pub const MOST_MEMORY: u64 = 256;
+
+/// How many bytes a program reads of what is neither a number nor a string.
+pub fn bytes_of(script: &lang::script::Program, ty: &Type) -> Option<u16> {
+    let size = script.declarations.size(ty)?.0;
+    (1..=MOST_MEMORY).contains(&size).then_some(size as u16)
+}
+
 /// Whether a program can read a value of memory, of a clause with these leaves.
 pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usize, all_memory: bool) -> bool {
     let (Some(hoisted), Some(c)) = (script.hoisted.get(memory), script.clauses.get(clause.number)) else {
@@ -263,7 +272,10 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
     let Some((.., temps)) = beside(clause.leaves.len()) else { return false };
     let check = Check { script, clause, vars: &c.vars, all_memory, temps };
     let of = |space: &Space| all_memory || *space == Space::User;
+    let ty = &hoisted.expr.ty;
+    let fits = ty.as_int().is_some() || ty.is_text() || bytes_of(script, ty).is_some();
     hoisted.clause == clause.number
+        && fits
         && match &hoisted.expr.kind {
             Kind::Load(address, space) | Kind::TextAt(address, space, _) => of(space) && check.int(address),
             Kind::Leaf(_) => check.number(&hoisted.expr),

@@ -64,6 +64,13 @@ pub enum Tail {
     UserString,
     /// The string of the kernel at that address.
     KernelString,
+    /// So many bytes of memory at the address that the number is.
+    Memory {
+        /// It is the process's memory.
+        user: bool,
+        /// Bytes, [`MOST_MEMORY`](super::collect::MOST_MEMORY) at most.
+        size: u16,
+    },
     /// The string in the context at `off`, at most so many bytes.
     ContextString {
         /// Offset in the context.
@@ -85,6 +92,7 @@ impl Tail {
     pub(super) fn most(self) -> usize {
         match self {
             Tail::Hidden => 1,
+            Tail::Memory { size, .. } => 2 + usize::from(size),
             _ => STRING as usize,
         }
     }

@@ -230,6 +230,19 @@ fn memory_is_read_where_the_event_happens() {
     );
     let out = script(User::Me, &kernel, &program);
     assert!(out.contains("@[true, script_memory, true]: 3\n") && out.contains("@exit[script_memory]: 1\n"), "{out}");
+    // Arrays, structures and buffers are what is there, as keys and as values.
+    let whole = format!(
+        "{STRUCTURES} uprobe:{program}:f /((struct outer *)arg0)->in->n == 2/ {{ $o = (struct outer *)arg0; $i = *$o->in;
+            @keys[$i, $o->arr] = (1, $o->arr); @same = $o->arr == $o->arr; $a = $o->arr;
+            printf(\"%r %d %s %d\\n\", buf($o->in->name, 5), $i.n, $i.tag, $a[2]); print(buf((uint8 *)8, 2)); }}"
+    );
+    let out = script(User::Me, &whole, &program);
+    let (lines, map) = out.split_once("@keys[{ .n = 2, .name = 0x").expect("a structure is a key");
+    assert_eq!(lines, "inner 2 tagged 7\n\n\n\n");
+    assert!(map.ends_with(", .tag = tagged }, [5,6,7]]: (1, [5,6,7])\n@same: true\n"), "{map}");
+    let json = ["-q", "-f", "json", "-e", &whole, "-c", &program];
+    let out = run(User::Me, &json).out();
+    assert!(out.contains("\"@keys\": {\"{ .n = 2, ") && out.contains(": [1,[5,6,7]]}}}\n"), "{out}");
     // What is not there is zero.
     let collected = format!(
         "{STRUCTURES} uprobe:{program}:f /((struct outer *)arg0)->a == 42/ {{ $o = (struct outer *)arg0;

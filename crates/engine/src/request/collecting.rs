@@ -10,7 +10,7 @@
 
 use crate::error::{Error, Result};
 pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
-pub use bpf::probes::collect::{Number, is_readable};
+pub use bpf::probes::collect::{Number, bytes_of, is_readable};
 use bpf::probes::collect::{divisions, is_possible, key, words};
 pub use bpf::probes::predicates::is_decidable;
 use lang::Span;

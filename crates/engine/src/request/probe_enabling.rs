@@ -53,7 +53,7 @@ pub enum Source {
     Uid,
     /// The thread's group.
     Gid,
-    /// A number of a script's clause; or the string at that address.
+    /// A number of a script's clause; or what is in memory at that address.
     Script(Script),
     /// Return addresses in the kernel: so many at most.
     KernelStack(u8),
@@ -69,15 +69,24 @@ pub enum Source {
 /// A number of a script's clause, as a field of events.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The number, or the address of a string.
+    /// The number, or the address of what is read.
     pub number: std::sync::Arc<crate::request::collecting::Number>,
-    /// It is the address of a string: of the process, or of the kernel.
-    pub text: Option<bool>,
+    /// What is read at that address.
+    pub read: Option<Read>,
+}
+
+/// What is read of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// It is the process's memory, and not the kernel's.
+    pub of_process: bool,
+    /// So many bytes; none: a string.
+    pub size: Option<u16>,
 }
 
 impl PartialEq for Script {
     fn eq(&self, other: &Script) -> bool {
-        std::sync::Arc::ptr_eq(&self.number, &other.number) && self.text == other.text
+        std::sync::Arc::ptr_eq(&self.number, &other.number) && self.read == other.read
     }
 }
 

@@ -142,12 +142,18 @@ impl Known {
         })
     }
 
-    /// A number or a string in memory, at an address that the event decides, without variables.
+    /// What is in memory, at an address that the event decides, without variables.
     fn memory(&self, e: &Expr) -> Option<Expr> {
         let kind = match &e.kind {
-            Kind::Load(address, space) if e.ty.as_int().is_some() || e.ty.is_text() => {
-                Kind::Load(Box::new(self.number(address)?), *space)
-            }
+            Kind::Load(address, space) => Kind::Load(Box::new(self.number(address)?), *space),
+            // A buffer of so many bytes.
+            Kind::Call("buf at", args) => match &args[..] {
+                [address, Expr { kind: Kind::Const(..), .. }, Expr { kind: Kind::Const(user, _), .. }] => {
+                    let space = if *user != 0 { Space::User } else { Space::Kernel };
+                    Kind::Load(Box::new(self.number(&address.clone().int())?), space)
+                }
+                _ => return None,
+            },
             Kind::TextAt(address, space, length)
                 if matches!(e.ty, Type::Str(_)) && matches!(**length, Int::Const(_)) =>
             {

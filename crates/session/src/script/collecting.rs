@@ -12,13 +12,13 @@ use super::places::{As, Places};
 use super::seen::{Get, gets};
 use engine::Result;
 use engine::request::collecting::{
-    Clause, Collected, Collecting, From, Number, Taken, can_collect, is_readable, layout,
+    Clause, Collected, Collecting, From, Number, Taken, bytes_of, can_collect, is_readable, layout,
 };
 use engine::request::enabling::{Enabling, What};
-use engine::request::probe_enabling::{ProbeEnabling, Script, Source};
+use engine::request::probe_enabling::{ProbeEnabling, Read as Memory, Script, Source};
 use engine::rights;
 use events::dynamic::Field;
-use events::types::{Fmt, Int, StrKind, Type as FieldType};
+use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
 use lang::script::Program;
 use lang::script::ir::{Expr, Kind, Leaf, What as Read};
 use lang::script::types::Space;
@@ -177,12 +177,16 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
                 continue;
             }
             let name = program.hoisted[n].name.clone();
-            let (number, text, ty) = match &program.hoisted[n].expr {
+            let (number, read, ty) = match &program.hoisted[n].expr {
                 Expr { kind: Kind::TextAt(address, space, _), .. } => {
-                    ((**address).clone(), Some(*space == Space::User), FieldType::Str(StrKind::Text))
+                    let read = Memory { of_process: *space == Space::User, size: None };
+                    ((**address).clone(), Some(read), FieldType::Str(StrKind::Text))
                 }
-                Expr { kind: Kind::Load(address, space), ty } if ty.is_text() => {
-                    ((**address).clone(), Some(*space == Space::User), FieldType::Str(StrKind::Text))
+                Expr { kind: Kind::Load(address, space), ty } if ty.as_int().is_none() => {
+                    let size = if ty.is_text() { None } else { bytes_of(program, ty) };
+                    let read = Memory { of_process: *space == Space::User, size };
+                    let length = |n: u16| FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 });
+                    ((**address).clone(), Some(read), size.map_or(FieldType::Str(StrKind::Text), length))
                 }
                 expr => {
                     let signed = expr.ty.as_int().is_some_and(|c| c.signed);
@@ -190,7 +194,7 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
                 }
             };
             let number = Arc::new(Number { number, leaves: clause.leaves.clone() });
-            all.push((Field { name, ty }, Source::Script(Script { number, text })));
+            all.push((Field { name, ty }, Source::Script(Script { number, read })));
         }
     }
     all

@@ -26,6 +26,8 @@ pub enum Get {
     Stack(usize, u32),
     /// The string that was read of memory, of at most so many bytes.
     Memory(usize, u32),
+    /// Bytes that were read of memory.
+    Bytes(usize),
     /// The result.
     Result,
     /// The number of the call.
@@ -114,6 +116,7 @@ pub fn gets(
         What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {
             (None, _) => Get::Nothing,
             (Some(i), Type::Str(most)) => Get::Memory(i, *most),
+            (Some(i), ty) if ty.as_int().is_none() && !ty.is_text() => Get::Bytes(i),
             (Some(i), Type::Array(_, n)) => Get::Memory(i, u32::try_from(*n).unwrap_or(u32::MAX)),
             (Some(i), _) => Get::Arg(i),
         },
@@ -238,6 +241,11 @@ impl run::Event for Seen<'_> {
                     let own = bytes.get(..*most as usize).unwrap_or(bytes);
                     Some(Datum::Text(own, own.len() == bytes.len() && cap == Cap::Cut))
                 }
+            },
+            Get::Bytes(i) => match self.ev.cap(*i) {
+                Cap::None => None,
+                Cap::Fault => Some(Datum::Bytes(b"")),
+                _ => Some(Datum::Bytes(self.ev.tail(*i, false)?.bytes)),
             },
             Get::Nothing => None,
         }

@@ -388,7 +388,7 @@ impl<'c> Checker<'c> {
             [Expr { ty: Type::Tuple(list), .. }] => list.iter().map(|t| (t.clone(), None)).collect(),
             parts => parts.iter().map(|p| (p.ty.clone(), self.flexible(p))).collect(),
         };
-        if let Some((t, _)) = parts.iter().find(|p| matches!(p.0, Type::Aggregate(_) | Type::None | Type::Struct(_))) {
+        if let Some((t, _)) = parts.iter().find(|p| matches!(p.0, Type::Aggregate(_) | Type::None)) {
             let e = Diagnostic::new(Code::Type, span, format!("a value of type {t} cannot be a key"));
             return Err(e.hint("use one of its members, or its address"));
         }
