@@ -16,7 +16,8 @@ void func(struct Many *many)
 
 int main(void)
 {
-	struct Many many = {"\x09\x08\x07\x06", {5, 4, 3, 2}, {1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}, {13, 14, 15, 16}};
+	char bytes[] = {9, 8, 7, 6};
+	struct Many many = {bytes, {5, 4, 3, 2}, {1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}, {13, 14, 15, 16}};
 	func(&many);
 	return 0;
 }

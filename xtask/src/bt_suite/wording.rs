@@ -9,6 +9,11 @@ pub const REWORDED: &[(&str, &str, &str)] = &[
     ("struct.struct as a map key", r"@s\[\{ \.m = 2, \.n = 3 \}\]: 0", KEYS),
     ("struct.struct as a part of multikey", r"@s\[\{ \.m = 2, \.n = 3 \}, 42\]: 0", KEYS),
     ("struct.struct as a map key assigned from another map", r"@s\[\{ \.m = 2, \.n = 3 \}\]: 0", KEYS),
+    (
+        "other.bitfield_access_2",
+        "^1 -39 -3 -1 -12 -1651 -1 -2 -5",
+        "fields of bits have signs where their type has, as in C",
+    ),
     ("builtin.begin probe", "^begin-end$", "probes have one name, whatever the script calls them"),
     ("builtin.sizeof", "^8 4 1 1 1$", SMALL),
     ("tuples.complex tuple 4", "^32$", SMALL),
