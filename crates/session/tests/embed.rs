@@ -33,8 +33,7 @@ fn recorded_and_read(dir: &Path) -> Result<()> {
     let tracing = Tracing { backend: Some("ptrace".into()), ..Tracing::default() };
     let ask = Ask { target, keep, select, tracing, quiet: 1, ..Ask::default() };
     let seen = Rc::new(Cell::new(0));
-    let own = session::record::Own { sinks: vec![Box::new(Counts(Rc::clone(&seen)))], ..Default::default() };
-    let status = session::record::run_with(&ask, own)?;
+    let status = session::record::run_with(&ask, vec![Box::new(Counts(Rc::clone(&seen)))])?;
     assert_eq!(status, Status::Exit(3));
     let (mut read, mut last) = (0, 0);
     let lost = session::read(dir, |event, _| {

@@ -50,7 +50,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ("Output", "format raw-strings dry-run output output-append-mode output-separately quiet quiet-set stats explain"),
     (
         "How it is traced",
-        "unsafe usdt-file-activation no-warnings duration backend on-full buffer no-seccomp seccomp-bpf",
+        "unsafe include usdt-file-activation no-warnings duration backend on-full buffer no-seccomp seccomp-bpf",
     ),
     ("Help", "help help-all version"),
 ];
