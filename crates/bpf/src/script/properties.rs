@@ -96,17 +96,23 @@ const ZEROS: i16 = -80;
 const FAULTS: i16 = -88;
 const TEMPS: i16 = -88 - 8 * 20;
 
+/// Where what a clause has read of memory is, by the number of its leaf.
+fn read_at(leaf: usize) -> i16 {
+    TEMPS - 8 * (leaf as i16 + 1)
+}
+
 /// Assignments to variables and the value that is printed at the end.
 fn generated(program: &Program) -> crate::Program {
     let clause = &program.clauses[0];
-    let place = |leaf: &ir::Leaf| match &leaf.what {
+    let place = |(nth, leaf): (usize, &ir::Leaf)| match &leaf.what {
         What::Arg(name) => {
             let (i, cast) = arg(name);
             Some((Place::Memory(R6, 8 * i as i16, Size::D), Some(cast)))
         }
+        What::Memory(_) => Some((Place::Memory(R10, read_at(nth), Size::D), None)),
         _ => Some((Place::High(Helper::GetCurrentPidTgid), None)),
     };
-    let leaves: Vec<_> = clause.leaves.iter().map(place).collect();
+    let leaves: Vec<_> = clause.leaves.iter().enumerate().map(place).collect();
     let count = |a: &mut Assembler, fault: Fault| {
         let at = if fault == Fault::BadRead { FAULTS } else { ZEROS };
         a.load(Size::D, R1, R10, at);
@@ -120,6 +126,13 @@ fn generated(program: &Program) -> crate::Program {
         a.store(Size::D, R10, at, 0);
     }
     let mut g = Generator { a: &mut a, source: &source, temps: (R10, TEMPS, 20), depth: 0 };
+    // What is read of memory is read first.
+    for (nth, leaf) in clause.leaves.iter().enumerate() {
+        if let What::Memory(n) = leaf.what {
+            g.int(&program.hoisted[n].expr.clone().int()).unwrap();
+            g.a.store(Size::D, R10, read_at(nth), R0);
+        }
+    }
     for stmt in &clause.body {
         match stmt {
             Stmt::Set(ir::Place::Var(i), e) => {

@@ -3,7 +3,7 @@
 use super::{Datum, Event, Fault, Host, Memory, Output};
 use crate::diag::Span;
 use crate::ir::Reader;
-use crate::script::ir::{Clause, Equal, Expr, Int, Kind, Place, Program, Stmt};
+use crate::script::ir::{Clause, Equal, Expr, Int, Kind, Place, Program, Stmt, What};
 use crate::script::library;
 use crate::script::maps::{self, Held, Row, Store};
 use crate::script::time;
@@ -35,6 +35,14 @@ pub(super) enum Next {
     Return,
 }
 
+/// What a clause has read of the event.
+pub(super) enum Leaf<'r> {
+    /// The event's own.
+    Of(Datum<'r>),
+    /// What was read of memory.
+    Read(Value),
+}
+
 pub(super) struct Run<'r> {
     pub program: &'r Program,
     pub clause: &'r Clause,
@@ -45,7 +53,7 @@ pub(super) struct Run<'r> {
     pub exit: &'r mut Option<i32>,
     pub vars: &'r mut Vec<Option<Value>>,
     pub key: Vec<u8>,
-    pub leaves: Vec<Datum<'r>>,
+    pub leaves: Vec<Leaf<'r>>,
     pub rounds: u32,
     pub event: &'r dyn Event,
     pub host: &'r mut dyn Host,
@@ -69,8 +77,20 @@ impl<'r> Run<'r> {
     /// Takes what the clause reads of the event, so that all of it is known before anything happens.
     fn fetch(&mut self, up_to: usize) -> Result<()> {
         for (i, leaf) in self.clause.leaves.iter().enumerate().take(up_to).skip(self.leaves.len()) {
-            let idle = || self.clause.idle.contains(&i).then_some(Datum::Int(0));
-            self.leaves.push(self.event.leaf(i, leaf).or_else(idle).ok_or(Stop::Unknown)?);
+            let clause = self.clause;
+            let found = match (self.event.leaf(i, leaf), &leaf.what) {
+                (Some(datum), _) => Leaf::Of(datum),
+                (None, _) if clause.idle.contains(&i) => Leaf::Of(Datum::Int(0)),
+                // Who has memory itself is asked for that, where the address is known.
+                (None, What::Memory(n))
+                    if clause.idle.iter().all(|i| self.event.leaf(*i, &clause.leaves[*i]).is_some()) =>
+                {
+                    let program = self.program;
+                    Leaf::Read(self.any(&program.hoisted.get(*n).ok_or(Stop::Unknown)?.expr)?)
+                }
+                (None, _) => return Err(Stop::Unknown),
+            };
+            self.leaves.push(found);
         }
         Ok(())
     }
@@ -301,10 +321,11 @@ impl<'r> Run<'r> {
     /// A part of a key, without a copy where it lies in the event.
     fn encode(&mut self, e: &Expr, key: &mut Vec<u8>) -> Result<()> {
         match &e.kind {
-            Kind::Leaf(i) => match self.leaves[*i] {
-                Datum::Text(b, _) | Datum::Bytes(b) => with_length(b, key),
-                Datum::Int(v) => key.extend_from_slice(&v.to_le_bytes()),
-                Datum::Of(word, pid) => Value::Of { word, pid }.encode(key),
+            Kind::Leaf(i) => match &self.leaves[*i] {
+                Leaf::Of(Datum::Text(b, _) | Datum::Bytes(b)) => with_length(b, key),
+                Leaf::Of(Datum::Int(v)) => key.extend_from_slice(&v.to_le_bytes()),
+                Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid }.encode(key),
+                Leaf::Read(v) => v.encode(key),
             },
             Kind::Text(b) => with_length(b, key),
             Kind::Tuple(list) => {
@@ -345,10 +366,11 @@ impl<'r> Run<'r> {
     fn int(&mut self, e: &Expr) -> Result<i64> {
         Ok(match &e.kind {
             Kind::Const(v, _) => *v,
-            Kind::Leaf(i) => match self.leaves[*i] {
-                Datum::Int(v) => v,
-                Datum::Of(word, _) => word as i64,
-                _ => 0,
+            Kind::Leaf(i) => match &self.leaves[*i] {
+                Leaf::Of(Datum::Int(v)) => *v,
+                Leaf::Of(Datum::Of(word, _)) => *word as i64,
+                Leaf::Of(_) => 0,
+                Leaf::Read(v) => v.int(),
             },
             Kind::Var(i) => self.vars[*i].as_ref().map_or(0, Value::int),
             Kind::Int(i) => i.eval(self)?,
@@ -382,7 +404,7 @@ impl<'r> Run<'r> {
         if a.ty.is_text() && b.ty.is_text() {
             // Most comparisons are of a value of the event and a literal.
             if let (Kind::Leaf(i), Kind::Text(t)) = (&a.kind, &b.kind)
-                && let Datum::Text(s, _) = self.leaves[*i]
+                && let Leaf::Of(Datum::Text(s, _)) = self.leaves[*i]
             {
                 return Ok(s == &t[..]);
             }
@@ -396,11 +418,12 @@ impl<'r> Run<'r> {
             Kind::Nothing => Value::Int(0),
             Kind::Text(b) if matches!(e.ty, Type::Str(_)) => Value::text(&b[..]),
             Kind::Text(b) => Value::Bytes(b.clone()),
-            Kind::Leaf(i) => match self.leaves[*i] {
-                Datum::Int(v) => Value::Int(v),
-                Datum::Text(b, cut) => Value::Text(Text { bytes: b.to_vec(), cut }),
-                Datum::Bytes(b) => Value::Bytes(b.to_vec()),
-                Datum::Of(word, pid) => Value::Of { word, pid },
+            Kind::Leaf(i) => match &self.leaves[*i] {
+                Leaf::Of(Datum::Int(v)) => Value::Int(*v),
+                Leaf::Of(Datum::Text(b, cut)) => Value::Text(Text { bytes: b.to_vec(), cut: *cut }),
+                Leaf::Of(Datum::Bytes(b)) => Value::Bytes(b.to_vec()),
+                Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid },
+                Leaf::Read(v) => v.clone(),
             },
             Kind::Var(i) => self.vars[*i].clone().unwrap_or_else(|| Value::zero(&e.ty)),
             Kind::Map(m, key) => {
