@@ -6,6 +6,8 @@ use lang::script::types::{Space, Type};
 use std::cell::OnceCell;
 use sys::btf::{KernelBtf, Kind, Shape};
 
+/// What structures without a name are called, before their number in the kernel's BTF.
+const NAMELESS: &str = "(nameless) ";
 /// How many levels of pointers and arrays a type may have.
 const DEPTH: usize = 8;
 
@@ -24,7 +26,8 @@ impl KernelTypes {
         let tagged = btf.find(Kind::Struct, name).or_else(|| btf.find(Kind::Union, name));
         // `atomic_t` is the name of a structure that has none.
         let typedef = || btf.find(Kind::Typedef, name).filter(|id| btf.shape(*id) == Shape::Struct(name.into()));
-        let id = tagged.or_else(typedef)?;
+        let nameless = || name.strip_prefix(NAMELESS)?.parse().ok();
+        let id = tagged.or_else(typedef).or_else(nameless)?;
         let members = btf.parts(id).into_iter().filter_map(|part| {
             let ty = type_of(btf, part.id, DEPTH)?;
             if part.width == 0 {
@@ -56,8 +59,7 @@ fn type_of(btf: &KernelBtf, id: u32, depth: usize) -> Option<Type> {
         }
         Shape::Array(of, n) => Type::Array(Box::new(type_of(btf, of, depth)?), n.into()),
         Shape::Struct(name) if !name.is_empty() => Type::Struct(name),
-        // What has no name cannot be declared: its bytes.
-        Shape::Struct(_) => Type::Array(Box::new(Type::int(1, false)), btf.size(id)?.into()),
+        Shape::Struct(_) => Type::Struct(format!("{NAMELESS}{}", btf.strip(id)?)),
         _ => return None,
     })
 }
@@ -94,6 +96,9 @@ mod tests {
         );
         assert!(member("in_execve").bits.is_some_and(|(_, width)| width == 1));
         assert!(types.structure("atomic_t").is_some_and(|s| s.members[0].name == "counter"));
+        let address = types.structure("in6_addr").expect("a structure");
+        let Type::Struct(inner) = &address.members[0].ty else { panic!("{:?}", address.members) };
+        assert!(types.structure(inner).is_some_and(|s| s.members.iter().any(|m| m.name == "u6_addr8")));
         assert_eq!(types.typedef("pid_t"), Some(Type::int(4, true)));
         assert!(types.structure("no_such_structure").is_none());
     }
