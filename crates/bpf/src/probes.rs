@@ -199,9 +199,9 @@ pub fn probe(
             e.mov(R5, R1);
             slab::is_of(e, R5, place, out);
         }
-        // What is decided by the event alone costs no look at the task.
+        // What is rejected costs no look at the task, whose state has the ids where it is asked for.
         let (early, late) = match predicates {
-            Some(p) if p.ask_who() => (None, predicates),
+            Some(p) if plan.whose == Whose::Tasks && p.ask_who() => (None, predicates),
             _ => (predicates, None),
         };
         early.iter().for_each(|p| p.before(e, plan, out));

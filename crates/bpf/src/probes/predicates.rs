@@ -44,7 +44,7 @@ pub fn is_decidable(script: &Program, clause: &Clause) -> bool {
 }
 
 impl Predicates<'_> {
-    /// Whether one of them names the thread or the process, which are those of the task's state, where it has one.
+    /// Whether one of them names the thread or the process.
     pub(super) fn ask_who(&self) -> bool {
         let named = |c: &Clause| {
             let count = self.script.clauses.get(c.number).map_or(0, |c| c.predicate_leaves);

@@ -333,6 +333,8 @@ fn what_no_predicate_wants_is_not_reported() {
         "tracepoint:raw_syscalls:sys_enter /args.id == 231 && uid >= 0/ { printf(\"%d %s\\n\", args.id, comm); }";
     let out = run(User::Me, &["-q", "--buffer", "16K", "-e", ends, "-c", &format!("{program} 200000 2")]);
     assert_eq!((out.out().as_str(), out.stderr.as_str()), ("231 script_calls\n\n\n", ""));
+    let out = run(User::Me, &["--explain", "-e", ends, "-c", "true"]);
+    assert!(out.stderr.contains("predicates: in its program, before"), "{}", out.stderr);
     let clauses = |more: &str| {
         let text = format!(
             "tracepoint:raw_syscalls:sys_enter /args.id % 111 == 110 {more}/ {{ printf(\"a %d\\n\", args.id); @n++; }}

@@ -116,6 +116,8 @@ fn probes_of(plan: &Plan, out: &mut Vec<String>) {
             let place = if plan.backend == Backend::Perf { "by trapline" } else { "in its program" };
             out.push(format!("  filter, {place}: {}", parts.join(" && ")));
         }
+        let predicates = "  predicates: in its program, before an event is made";
+        out.extend(e.predicates.iter().map(|_| predicates.to_owned()));
         out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
         out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
         out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
