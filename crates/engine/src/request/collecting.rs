@@ -17,8 +17,13 @@ use lang::Span;
 use lang::script::Program;
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use sys::bpf::map::{MMAPABLE, Map, MapKind, MapSpec, NO_PREALLOC, Values};
+
+/// So many threads wait at once for maps to be put into others.
+const WAITING: usize = 16;
 
 /// The clauses of a script that run in the kernel, and the maps in which they collect.
 pub struct Collected {
@@ -166,6 +171,11 @@ impl Collected {
         one.read(&full)
     }
 
+    /// Takes what several maps have held.
+    pub fn take_all(&self, maps: &[usize]) -> Vec<io::Result<Vec<Taken>>> {
+        at_once(maps.len(), |nth| self.take(maps[nth]))
+    }
+
     /// What was counted since the last time.
     pub fn told(&self) -> Told {
         let mut told = Told::default();
@@ -173,7 +183,7 @@ impl Collected {
         let mut before = made.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut since = |counter: Counter| {
             let nth = counter.word(self.maps.len());
-            let now = made.counted.word(8 * nth).map_or(0, |w| w.load(std::sync::atomic::Ordering::Relaxed));
+            let now = made.counted.word(8 * nth).map_or(0, |w| w.load(Ordering::Relaxed));
             before.get_mut(nth).map_or(0, |before| now.saturating_sub(std::mem::replace(before, now)))
         };
         told.bad_reads = since(Counter::BadReads);
@@ -184,12 +194,35 @@ impl Collected {
     }
 }
 
+/// What `each` gives for all numbers below `count`, some at a time: whoever puts a map into another one waits for the kernel, 14 ms (6.18).
+fn at_once<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            if nth >= count {
+                return;
+            }
+            let one = each(nth);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((nth, one));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..count.min(WAITING) {
+            // Where no thread can be started, this one does it all.
+            let _ = thread::Builder::new().name("trapline-maps".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|one| one.0);
+    done.into_iter().map(|one| one.1).collect()
+}
+
 impl Made {
     fn new(of: &Collected) -> io::Result<Made> {
-        let mut maps = Vec::new();
-        for (map, wanted) in of.script.maps.iter().zip(&of.maps) {
-            maps.push(if *wanted { OneMap::new(map)? } else { None });
-        }
+        let one = |map: usize| if of.has(map) { OneMap::new(&of.script.maps[map]) } else { Ok(None) };
+        let maps = at_once(of.script.maps.len(), one).into_iter().collect::<io::Result<Vec<_>>>()?;
         let most = maps.iter().flatten().map(|m| m.words).max().unwrap_or(1);
         let words = 1 + of.maps.len() + of.divisions.len();
         let zeros = Map::array("script_zeros", 8 * most as u32, 1, 0)?;
@@ -258,4 +291,14 @@ fn empty(parts: &[KeyPart], words: usize, entries: u32) -> io::Result<Map> {
     };
     // Memory is taken when it is needed: from Linux 6.1 on that is safe in any program.
     Map::create(&spec(if sys::proc::kernel_is_at_least(6, 1) { NO_PREALLOC } else { 0 }))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_done_at_once_stays_in_order() {
+        for count in [0, 1, 2, 40] {
+            assert_eq!(super::at_once(count, |nth| 3 * nth), (0..count).map(|nth| 3 * nth).collect::<Vec<_>>());
+        }
+    }
 }

@@ -207,8 +207,9 @@ pub fn taken(
     mut each: impl FnMut(usize, Taken),
 ) -> Vec<String> {
     let mut failed = Vec::new();
-    for map in maps.filter(|m| collected.has(*m)) {
-        match collected.take(map) {
+    let maps: Vec<usize> = maps.filter(|m| collected.has(*m)).collect();
+    for (map, taken) in maps.iter().copied().zip(collected.take_all(&maps)) {
+        match taken {
             Ok(found) => found.into_iter().for_each(|taken| each(map, taken)),
             Err(e) => failed.push(format!("@{}: what it holds cannot be read: {e}", collected.script.maps[map].name)),
         }
