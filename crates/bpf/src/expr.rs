@@ -69,6 +69,11 @@ pub trait Source<E>: Sized {
     fn by_zero(_: &mut Generator<'_, E, Self>, _at: Span) {}
 }
 
+/// A number of a language.
+type Number<E, S> = Int<<S as Source<E>>::Value, <S as Source<E>>::Test>;
+/// A condition of a language.
+type Condition<E, S> = Cond<<S as Source<E>>::Value, <S as Source<E>>::Test>;
+
 /// The code of expressions.
 pub struct Generator<'g, E, S> {
     /// The program.
@@ -100,7 +105,7 @@ fn jump(cmp: Cmp) -> Jump {
     }
 }
 
-/// The same of numbers that are not negative.
+/// The unsigned comparison of the same relation.
 fn unsigned(cmp: Cmp) -> Cmp {
     match cmp {
         Cmp::Lt => Cmp::LtU,
@@ -128,7 +133,7 @@ fn alu(op: Op) -> Option<Alu> {
 }
 
 /// Whether something in it changes what another value may be.
-fn changes<E, S: Source<E>>(i: &Int<S::Value, S::Test>) -> bool {
+fn changes<E, S: Source<E>>(i: &Number<E, S>) -> bool {
     let mut any = false;
     i.leaves(&mut |leaf| any |= S::changes(leaf));
     any
@@ -144,7 +149,7 @@ pub fn words<V, T>(cond: &Cond<V, T>, of: &dyn Fn(&V) -> usize) -> usize {
     }
 }
 
-/// The same of a number.
+/// How many words the code of a number takes at most.
 pub fn words_of<V, T>(i: &Int<V, T>, of: &dyn Fn(&V) -> usize) -> usize {
     match i {
         Int::Const(_) => 0,
@@ -166,7 +171,7 @@ fn words_of_two<V, T>(x: &Int<V, T>, y: &Int<V, T>, of: &dyn Fn(&V) -> usize) ->
 
 impl<E, S: Source<E>> Generator<'_, E, S> {
     /// Goes to `to` if the condition is `when`, else falls through.
-    pub fn branch(&mut self, c: &Cond<S::Value, S::Test>, when: bool, to: Label) -> Result<(), S::Unfit> {
+    pub fn branch(&mut self, c: &Condition<E, S>, when: bool, to: Label) -> Result<(), S::Unfit> {
         match c {
             Cond::Const(v) if *v == when => self.a.jump(to),
             Cond::Const(_) => {}
@@ -181,13 +186,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// A list that is `decisive` as soon as one of its conditions is, else the opposite.
-    fn list(
-        &mut self,
-        list: &[Cond<S::Value, S::Test>],
-        decisive: bool,
-        when: bool,
-        to: Label,
-    ) -> Result<(), S::Unfit> {
+    fn list(&mut self, list: &[Condition<E, S>], decisive: bool, when: bool, to: Label) -> Result<(), S::Unfit> {
         if when == decisive {
             return list.iter().try_for_each(|c| self.branch(c, when, to));
         }
@@ -199,13 +198,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// Goes to `to` if the comparison holds.
-    fn compare(
-        &mut self,
-        cmp: Cmp,
-        x: &Int<S::Value, S::Test>,
-        y: &Int<S::Value, S::Test>,
-        to: Label,
-    ) -> Result<(), S::Unfit> {
+    fn compare(&mut self, cmp: Cmp, x: &Number<E, S>, y: &Number<E, S>, to: Label) -> Result<(), S::Unfit> {
         if self.narrow(cmp, x, y, to)? || self.bits(cmp, x, y, to)? {
             return Ok(());
         }
@@ -223,13 +216,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// A value of 32 bits and a constant of its range: the lower halves are compared, whatever the upper ones are.
-    fn narrow(
-        &mut self,
-        cmp: Cmp,
-        x: &Int<S::Value, S::Test>,
-        y: &Int<S::Value, S::Test>,
-        to: Label,
-    ) -> Result<bool, S::Unfit> {
+    fn narrow(&mut self, cmp: Cmp, x: &Number<E, S>, y: &Number<E, S>, to: Label) -> Result<bool, S::Unfit> {
         let (Int::Value(value), Int::Const(v)) = (x, y) else { return Ok(false) };
         let Some((place, Some(cast))) = self.source.place(value)? else { return Ok(false) };
         if cast.size != 4 || cast.apply(*v) != *v {
@@ -241,13 +228,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// `x & mask`, zero or not, where no bit of the mask is in doubt.
-    fn bits(
-        &mut self,
-        cmp: Cmp,
-        x: &Int<S::Value, S::Test>,
-        y: &Int<S::Value, S::Test>,
-        to: Label,
-    ) -> Result<bool, S::Unfit> {
+    fn bits(&mut self, cmp: Cmp, x: &Number<E, S>, y: &Number<E, S>, to: Label) -> Result<bool, S::Unfit> {
         let (Int::Binary(Op::And, x, mask), Cmp::Ne, Int::Const(0)) = (x, cmp, y) else { return Ok(false) };
         let Some(mask) = immediate(mask) else { return Ok(false) };
         self.masked(x, mask)?;
@@ -256,7 +237,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// R0 = x, or something that has the same bits under the mask.
-    fn masked(&mut self, x: &Int<S::Value, S::Test>, mask: i32) -> Result<(), S::Unfit> {
+    fn masked(&mut self, x: &Number<E, S>, mask: i32) -> Result<(), S::Unfit> {
         if let Int::Value(value) = x
             && let Some((place, Some(cast))) = self.source.place(value)?
             && cast.size == 4
@@ -270,7 +251,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// R0 = the expression.
-    pub fn int(&mut self, i: &Int<S::Value, S::Test>) -> Result<(), S::Unfit> {
+    pub fn int(&mut self, i: &Number<E, S>) -> Result<(), S::Unfit> {
         match i {
             Int::Const(_) | Int::Value(_) => self.leaf(i, R0)?,
             Int::Cast(cast, x) => {
@@ -299,12 +280,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
         Ok(())
     }
 
-    fn choice(
-        &mut self,
-        c: &Cond<S::Value, S::Test>,
-        x: &Int<S::Value, S::Test>,
-        y: &Int<S::Value, S::Test>,
-    ) -> Result<(), S::Unfit> {
+    fn choice(&mut self, c: &Condition<E, S>, x: &Number<E, S>, y: &Number<E, S>) -> Result<(), S::Unfit> {
         let [other, done] = [self.a.new_label(), self.a.new_label()];
         self.branch(c, false, other)?;
         self.int(x)?;
@@ -315,7 +291,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
         Ok(())
     }
 
-    fn binary(&mut self, op: Op, x: &Int<S::Value, S::Test>, y: &Int<S::Value, S::Test>) -> Result<(), S::Unfit> {
+    fn binary(&mut self, op: Op, x: &Number<E, S>, y: &Number<E, S>) -> Result<(), S::Unfit> {
         let Some(alu) = alu(op) else { return self.division(op, x, y) };
         let shift = matches!(op, Op::Shl | Op::Shr | Op::Sar);
         match immediate(y) {
@@ -339,7 +315,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// A division, and what it gives by zero.
-    fn division(&mut self, op: Op, x: &Int<S::Value, S::Test>, y: &Int<S::Value, S::Test>) -> Result<(), S::Unfit> {
+    fn division(&mut self, op: Op, x: &Number<E, S>, y: &Number<E, S>) -> Result<(), S::Unfit> {
         self.pair(x, y)?;
         let done = self.a.new_label();
         if let Some(Zero::Counted(at)) = op.zero()
@@ -382,7 +358,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// R0 = x, R1 = y.
-    fn pair(&mut self, x: &Int<S::Value, S::Test>, y: &Int<S::Value, S::Test>) -> Result<(), S::Unfit> {
+    fn pair(&mut self, x: &Number<E, S>, y: &Number<E, S>) -> Result<(), S::Unfit> {
         if self.simple(y)? {
             self.int(x)?;
             return self.leaf(y, R1);
@@ -408,7 +384,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// Needs one register only.
-    fn simple(&self, i: &Int<S::Value, S::Test>) -> Result<bool, S::Unfit> {
+    fn simple(&self, i: &Number<E, S>) -> Result<bool, S::Unfit> {
         Ok(match i {
             Int::Const(_) => true,
             Int::Value(v) => matches!(self.source.place(v)?, Some((Place::Memory(..), _))),
@@ -417,7 +393,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
     }
 
     /// A constant or a value. Where it is not [`Self::simple`], R0 and R1 are lost.
-    fn leaf(&mut self, i: &Int<S::Value, S::Test>, to: Reg) -> Result<(), S::Unfit> {
+    fn leaf(&mut self, i: &Number<E, S>, to: Reg) -> Result<(), S::Unfit> {
         match i {
             Int::Const(v) => self.a.constant(to, *v as u64),
             Int::Value(v) => match self.source.place(v)? {

@@ -7,11 +7,13 @@
 //! Each enabling has maps of its own: a scratch buffer, because one program can interrupt another on the same processor, and
 //! rings, so that a flood of one enabling's events drops none of another.
 
-mod clause;
+pub mod check;
+pub mod clause;
 pub mod collect;
 mod fields;
 mod filter;
 pub mod predicates;
+mod values;
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
@@ -238,7 +240,7 @@ pub fn probe(
         e.store_event(Size::W, 20, 0);
         for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
             match &field.value {
-                Value::Script(number) => collect::number(e, plan, number),
+                Value::Script(number) => values::number(e, plan, number),
                 other => value(e, other),
             }
             e.store_event(Size::D, at as i16, R1);

@@ -24,7 +24,7 @@ use lang::script::types::Space;
 pub enum Fault {
     /// Of a division at this place of the script.
     DivisionByZero(Span),
-    /// There is no memory at an address; what is read is zero.
+    /// A read of an address without memory. Its result is 0.
     BadRead,
 }
 

@@ -5,44 +5,40 @@
 //!                                                                  ▲ user space puts an empty map here, and reads the one that was there
 //! ```
 //!
-//! All values lie on the stack, below the slots of the frame; nothing is claimed, so that a run which interrupts another one collects too.
-//! Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
+//! Nothing is claimed, so that a run which interrupts another one collects too. Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
 
+mod aggregates;
 #[cfg(test)]
 mod properties;
 
-pub use super::clause::{From, Number};
-use super::fields::{Plan, Value, going, value};
+use super::clause::{Clause, From, conditions, ints};
+use super::fields::{Plan, going};
+use super::values::{FEW_TEMPS, STACK_END, read};
 use super::whose;
 use crate::asm::{Assembler, Label};
 use crate::btf_offsets::BtfOffsets;
-use crate::expr::{self, Generator, Place};
+use crate::expr::{Generator, Place};
 use crate::filter;
 use crate::frame::{Emitter, Generated, Maps, Session, program, reg, slot};
 use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
+use crate::insn::{Atomic, Cond, Reg::*, Size};
 use crate::script::{Fault, Places, Unfit};
 use crate::slab;
+use aggregates::add;
 use lang::Span;
 use lang::ast::Cast;
-use lang::ir::{Leaf, Op};
+use lang::ir::Op;
 use lang::script::ir::{self, Expr, Int, Kind, Stmt};
-use lang::script::maps::{ordered, words_of};
-use lang::script::types::{Aggregate, Space, Type};
+use lang::script::maps::words_of;
+use lang::script::types::{Aggregate, Type};
 use lang::script::value::Value as Scripts;
 
 /// Bytes of a key that fit on the stack.
 pub const MAX_KEY: usize = 96;
 /// The most words that a map may have at a key.
 pub const MAX_WORDS: usize = 512;
-/// The fewest words for intermediate numbers.
-const FEW_TEMPS: i16 = 8;
-/// The lowest byte of the stack.
-const STACK_END: i16 = -512;
 /// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h, 6.18).
 const COMM: usize = 16;
-/// How often a larger value is tried to be put in place of another one that changes meanwhile.
-const TRIES: usize = 4;
 /// `BPF_NOEXIST`.
 const NO_EXIST: i32 = 1;
 
@@ -98,15 +94,6 @@ pub fn key(parts: &[KeyPart], raw: &[u8]) -> Vec<u8> {
 /// The words of a value.
 pub fn words(raw: &[u8]) -> Vec<u64> {
     raw.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect()
-}
-
-/// A clause, and where its values come from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Clause {
-    /// Its number in the script.
-    pub number: usize,
-    /// By the numbers of its leaves.
-    pub leaves: Vec<From>,
 }
 
 /// Clauses of one program.
@@ -170,36 +157,6 @@ pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span>
     found
 }
 
-/// Calls `each` with the number and all numbers in it.
-pub(super) fn ints(i: &Int, each: &mut dyn FnMut(&Int)) {
-    each(i);
-    match i {
-        Int::Const(_) => {}
-        Int::Value(v) => {
-            if let Kind::Load(address, _) = &v.kind {
-                ints(address, each);
-            }
-        }
-        Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => ints(x, each),
-        Int::Binary(_, a, b) | Int::Or(a, b) => [a, b].into_iter().for_each(|x| ints(x, each)),
-        Int::Choice(c, a, b) => {
-            conditions(c, &mut |i| ints(i, each));
-            [a, b].into_iter().for_each(|x| ints(x, each));
-        }
-        Int::Truth(c) => conditions(c, &mut |i| ints(i, each)),
-    }
-}
-
-/// Calls `each` with the outermost numbers of a condition.
-pub(super) fn conditions(c: &ir::Cond, each: &mut dyn FnMut(&Int)) {
-    match c {
-        ir::Cond::Const(_) | ir::Cond::Test(_) => {}
-        ir::Cond::Compare(_, a, b) => [a, b].into_iter().for_each(&mut *each),
-        ir::Cond::Not(c) => conditions(c, each),
-        ir::Cond::All(list) | ir::Cond::Any(list) => list.iter().for_each(|c| conditions(c, each)),
-    }
-}
-
 /// Calls `each` with the outermost numbers of statements that clauses of the kernel may have.
 fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
     for s in list {
@@ -232,142 +189,9 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
     }
 }
 
-/// Whether a clause can run in the kernel: it collects in maps that may be the kernel's, and reads only what is there. `all_memory`: also
-/// memory of the kernel.
-pub fn is_possible(script: &lang::script::Program, clause: &Clause, all_memory: bool) -> bool {
-    let Some(c) = script.clauses.get(clause.number) else { return false };
-    let Some(room) = Room::of(script, c, clause) else { return false };
-    let check = Check { script, clause, vars: &c.vars, all_memory, temps: room.temps.1 };
-    !c.body.is_empty()
-        && c.vars.iter().all(|ty| ty.as_int().is_some())
-        && c.predicate.as_ref().is_none_or(|p| check.condition(p))
-        && check.statements(&c.body)
-}
-
-/// What the values of a clause may be.
-pub(super) struct Check<'c> {
-    pub(super) script: &'c lang::script::Program,
-    pub(super) clause: &'c Clause,
-    pub(super) vars: &'c [Type],
-    /// Memory of the kernel may be read.
-    pub(super) all_memory: bool,
-    /// Words for intermediate numbers.
-    pub(super) temps: usize,
-}
-
-/// The most bytes of an array, a structure or a buffer that a program reads.
-pub const MOST_MEMORY: u64 = 256;
-
-/// How many bytes a program reads of what is neither a number nor a string.
-pub fn bytes_of(script: &lang::script::Program, ty: &Type) -> Option<u16> {
-    let size = script.declarations.size(ty)?.0;
-    (1..=MOST_MEMORY).contains(&size).then_some(size as u16)
-}
-
-/// Whether a program can read a value of memory, of a clause with these leaves.
-pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usize, all_memory: bool) -> bool {
-    let (Some(hoisted), Some(c)) = (script.hoisted.get(memory), script.clauses.get(clause.number)) else {
-        return false;
-    };
-    let Some((.., temps)) = beside(clause.leaves.len()) else { return false };
-    let check = Check { script, clause, vars: &c.vars, all_memory, temps };
-    let of = |space: &Space| all_memory || *space == Space::User;
-    let ty = &hoisted.expr.ty;
-    let fits = ty.as_int().is_some() || ty.is_text() || bytes_of(script, ty).is_some();
-    hoisted.clause == clause.number
-        && fits
-        && match &hoisted.expr.kind {
-            Kind::Load(address, space) | Kind::TextAt(address, space, _) => of(space) && check.int(address),
-            Kind::Leaf(_) => check.number(&hoisted.expr),
-            _ => false,
-        }
-}
-
-impl Check<'_> {
-    fn statements(&self, list: &[Stmt]) -> bool {
-        list.iter().all(|s| match s {
-            Stmt::Collect(map, key, _, value) => self.map(*map, key) && value.as_ref().is_none_or(|v| self.int(v)),
-            Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), .. }, .. }) => {
-                self.is_sum(*map) && self.map(*map, key)
-            }
-            Stmt::Change(ir::Place::Map(map, key), Op::Add | Op::Sub, value) => {
-                self.is_sum(*map) && self.map(*map, key) && self.int(value)
-            }
-            Stmt::Change(ir::Place::Var(_), _, value) => self.int(value),
-            Stmt::Set(ir::Place::Var(var), e) => {
-                self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e)
-            }
-            Stmt::Eval(e @ Expr { kind: Kind::Step { place: ir::Place::Var(_), .. }, .. }) => self.number(e),
-            Stmt::If(arms, rest) => {
-                arms.iter().all(|(c, list)| self.condition(c) && self.statements(list)) && self.statements(rest)
-            }
-            Stmt::Block(list) => self.statements(list),
-            _ => false,
-        })
-    }
-
-    fn is_sum(&self, map: usize) -> bool {
-        self.script.maps.get(map).is_some_and(|m| matches!(m.value, Type::Int(Cast { size: 8, .. })))
-    }
-
-    fn map(&self, map: usize, key: &[Expr]) -> bool {
-        let Some((parts, _)) = self.script.maps.get(map).and_then(layout) else { return false };
-        parts.len() == key.len()
-            && parts.iter().zip(key).all(|(part, e)| match (part, &e.kind) {
-                (KeyPart::Comm, Kind::Leaf(i)) => self.clause.leaves.get(*i) == Some(&From::Comm),
-                (KeyPart::Comm, _) => false,
-                (KeyPart::Int, _) => self.number(e),
-            })
-    }
-
-    fn number(&self, e: &Expr) -> bool {
-        e.ty.as_int().is_some() && self.int(&e.clone().int())
-    }
-
-    fn int(&self, i: &Int) -> bool {
-        let mut fits = expr::words_of(i, &|v| words_of_value(v)) <= self.temps;
-        i.leaves(&mut |leaf| fits &= self.leaf(leaf));
-        fits
-    }
-
-    pub(super) fn condition(&self, c: &ir::Cond) -> bool {
-        let mut fits = expr::words(c, &|v| words_of_value(v)) <= self.temps;
-        c.leaves(&mut |leaf| fits &= self.leaf(leaf));
-        fits
-    }
-
-    fn leaf(&self, leaf: Leaf<'_, Box<Expr>, Box<ir::Equal>>) -> bool {
-        let Leaf::Value(value) = leaf else { return false };
-        let is_number = value.ty.as_int().is_some();
-        match &value.kind {
-            Kind::Leaf(i) => match self.clause.leaves.get(*i) {
-                None | Some(From::Comm | From::Nothing) => false,
-                Some(From::Memory(n)) => {
-                    is_number
-                        && is_readable(self.script, self.clause, *n, self.all_memory)
-                        && self.script.hoisted.get(*n).is_some_and(|h| words_of_value(&h.expr) <= self.temps)
-                }
-                Some(_) => is_number,
-            },
-            Kind::Var(_) => is_number,
-            Kind::Step { place: ir::Place::Var(_), .. } => is_number,
-            Kind::Load(address, space) => is_number && (self.all_memory || *space == Space::User) && self.int(address),
-            _ => false,
-        }
-    }
-}
-
-/// How many words the code of a value takes.
-fn words_of_value(value: &Expr) -> usize {
-    match &value.kind {
-        Kind::Load(address, _) => expr::words_of(address, &|v| words_of_value(v)),
-        _ => 0,
-    }
-}
-
 /// Where things lie on the stack, as offsets from r10.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+pub(super) struct Room {
     /// The word of the first leaf; the others are above it.
     leaves: i16,
     vars: i16,
@@ -375,11 +199,11 @@ struct Room {
     value: i16,
     scratch: i16,
     key: i16,
-    temps: (i16, usize),
+    pub(super) temps: (i16, usize),
 }
 
 impl Room {
-    fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause) -> Option<Room> {
+    pub(super) fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause) -> Option<Room> {
         let words = |n: usize| i16::try_from(8 * n).ok();
         let leaves = slot::LAST.checked_sub(words(clause.leaves.len())?)?;
         let value = leaves.checked_sub(8)?;
@@ -391,14 +215,6 @@ impl Room {
         let left = (key - STACK_END) / 8;
         (left >= FEW_TEMPS).then_some(Room { leaves, vars, value, scratch, key, temps: (STACK_END, left as usize) })
     }
-}
-
-/// Where so many leaves are, a word to read memory into, and how many words are left for intermediate numbers, where there is nothing else.
-pub(super) fn beside(leaves: usize) -> Option<(i16, i16, usize)> {
-    let first = slot::LAST.checked_sub(i16::try_from(8 * leaves).ok()?)?;
-    let scratch = first.checked_sub(8)?;
-    let left = (scratch - STACK_END) / 8;
-    (left >= FEW_TEMPS).then_some((first, scratch, left as usize))
 }
 
 /// The program of a probe whose clauses collect.
@@ -462,79 +278,6 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
     work.statements(e, &c.body)?;
     e.bind(done);
     Ok(())
-}
-
-/// r1 = a number of a script.
-pub(super) fn number(e: &mut Emitter<'_>, plan: &Plan<'_>, number: &Number) {
-    let mut wanted = vec![false; number.leaves.len()];
-    mark(&number.number, &mut wanted);
-    over(e, plan, &number.leaves, |i| wanted[i], |g| g.int(&number.number));
-    e.mov(R1, R0);
-}
-
-/// Code over values of a clause, of which those that are `wanted` are read before. What goes wrong is not counted: what cannot be read is zero.
-pub(super) fn over(
-    e: &mut Emitter<'_>,
-    plan: &Plan<'_>,
-    leaves: &[From],
-    wanted: impl Fn(usize) -> bool,
-    make: impl FnOnce(&mut Generator<'_, filter::Unfit, Places<'_, filter::Unfit>>) -> Result<(), Unfit>,
-) {
-    let Some((first, scratch, left)) = beside(leaves.len()) else { return e.fail(filter::Unfit::Temps) };
-    let at = |i: usize| first + 8 * i as i16;
-    for (i, from) in leaves.iter().enumerate().filter(|(i, _)| wanted(*i)) {
-        read(e, plan, *from, at(i));
-    }
-    let places: Vec<_> = (0..leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
-    let count = |_: &mut Assembler<filter::Unfit>, _: Fault| {};
-    let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count };
-    if make(&mut Generator { a: e, source: &source, temps: (R10, STACK_END, left), depth: 0 }).is_err() {
-        e.fail(filter::Unfit::Temps);
-    }
-}
-
-/// Marks the leaves that a number names.
-fn mark(number: &Int, wanted: &mut [bool]) {
-    number.leaves(&mut |leaf| {
-        if let Leaf::Value(value) = leaf {
-            match &value.kind {
-                Kind::Leaf(i) => wanted.get_mut(*i).into_iter().for_each(|w| *w = true),
-                Kind::Load(address, _) => mark(address, wanted),
-                _ => {}
-            }
-        }
-    });
-}
-
-/// A word of the stack = a value.
-fn read(e: &mut Emitter<'_>, plan: &Plan<'_>, from: From, at: i16) {
-    match from {
-        From::Pid | From::Tid => e.current_id(from == From::Pid),
-        From::Task | From::Jiffies | From::Numa | From::Cgroup | From::Boot | From::Tai => {
-            e.call(match from {
-                From::Task => Helper::GetCurrentTask,
-                From::Jiffies => Helper::Jiffies64,
-                From::Numa => Helper::GetNumaNodeId,
-                From::Cgroup => Helper::GetCurrentCgroupId,
-                From::Boot => Helper::KtimeGetBootNs,
-                _ => Helper::KtimeGetTaiNs,
-            });
-            e.mov(R1, R0);
-        }
-        From::Uid => value(e, &Value::Uid),
-        From::Gid => value(e, &Value::Gid),
-        From::Cpu => value(e, &Value::Cpu),
-        From::Nsecs => {
-            e.call(Helper::KtimeGetNs);
-            e.mov(R1, R0);
-        }
-        From::Field(i) => match plan.fields.get(i) {
-            Some(field) => value(e, &field.value),
-            None => e.mov(R1, 0),
-        },
-        From::Comm | From::Memory(_) | From::Nothing => return,
-    }
-    e.store(Size::D, R10, at, R1);
 }
 
 impl Clausework<'_> {
@@ -724,121 +467,4 @@ impl Clausework<'_> {
         e.slot_address(R2, key);
         e.call(Helper::MapLookup);
     }
-}
-
-/// Adds the value in r1 to the words at r0.
-fn add(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
-    match aggregate {
-        Aggregate::Count => {
-            e.mov(R1, 1);
-            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
-        }
-        Aggregate::Sum { .. } => {
-            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
-            e.store(Size::D, R0, 8, 1);
-        }
-        Aggregate::Avg { .. } | Aggregate::Stats { .. } => {
-            e.atomic(Atomic::Add, Size::D, R0, 8, R1);
-            e.mov(R1, 1);
-            e.atomic(Atomic::Add, Size::D, R0, 0, R1);
-        }
-        Aggregate::Min { .. } | Aggregate::Max { .. } => extreme(e, aggregate, done),
-        Aggregate::Hist { bits } => {
-            e.mov(R3, R0);
-            log2(e, bits);
-            in_bucket(e, Type::Aggregate(aggregate), done);
-        }
-        Aggregate::Lhist { min, max, step } => {
-            e.mov(R3, R0);
-            linear(e, min, max, step);
-            in_bucket(e, Type::Aggregate(aggregate), done);
-        }
-    }
-}
-
-/// The value in r1 takes the place of a smaller one at r0, whatever else changes that meanwhile.
-fn extreme(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
-    e.mov(R3, R0);
-    e.store(Size::D, R3, 8, 1);
-    e.constant(R2, ordered(aggregate));
-    e.alu(Alu::Xor, R1, R2);
-    e.load(Size::D, R0, R3, 0);
-    for _ in 0..TRIES {
-        e.jump_if(Cond::Ge, R0, R1, done);
-        e.mov(R4, R0);
-        e.mov(R2, R1);
-        e.atomic(Atomic::CmpXchg, Size::D, R3, 0, R2);
-        e.jump_if(Cond::Eq, R0, R4, done);
-    }
-    e.jump_if(Cond::Ge, R0, R1, done);
-    e.store(Size::D, R3, 0, R1);
-}
-
-/// Adds 1 to the bucket whose number is in r1, of the words at r3.
-fn in_bucket(e: &mut Emitter<'_>, ty: Type, done: Label) {
-    let Some(words) = words_of(&ty) else { return };
-    e.jump_if(Cond::Ge, R1, words as i32, done);
-    e.alu(Alu::Lsh, R1, 3);
-    e.alu(Alu::Add, R3, R1);
-    e.mov(R1, 1);
-    e.atomic(Atomic::Add, Size::D, R3, 0, R1);
-}
-
-/// r1 = the bucket of the value in r1: as `lang::script::maps` has it.
-fn log2(e: &mut Emitter<'_>, bits: u8) {
-    let [done, small, negative] = [e.new_label(), e.new_label(), e.new_label()];
-    e.jump_if(Cond::Slt, R1, 0, negative);
-    e.jump_if(Cond::Lt, R1, 1 << bits, small);
-    // r2 = the number of the highest bit.
-    e.mov(R2, 0);
-    e.mov(R4, R1);
-    for step in [32, 16, 8, 4, 2, 1] {
-        let below = e.new_label();
-        e.mov(R5, R4);
-        e.alu(Alu::Rsh, R5, step);
-        e.jump_if(Cond::Eq, R5, 0, below);
-        e.alu(Alu::Add, R2, step);
-        e.mov(R4, R5);
-        e.bind(below);
-    }
-    if bits > 0 {
-        e.alu(Alu::Sub, R2, i32::from(bits));
-        e.alu(Alu::Rsh, R1, R2);
-        e.alu(Alu::And, R1, (1 << bits) - 1);
-    } else {
-        e.mov(R1, 0);
-    }
-    e.alu(Alu::Add, R2, 1);
-    e.alu(Alu::Lsh, R2, i32::from(bits));
-    e.alu(Alu::Or, R1, R2);
-    e.alu(Alu::Add, R1, 1);
-    e.jump(done);
-    e.bind(small);
-    e.alu(Alu::Add, R1, 1);
-    e.jump(done);
-    e.bind(negative);
-    e.mov(R1, 0);
-    e.bind(done);
-}
-
-/// r1 = the bucket of the value in r1: as `lang::script::maps` has it.
-fn linear(e: &mut Emitter<'_>, min: i64, max: i64, step: i64) {
-    let [done, below, above] = [e.new_label(), e.new_label(), e.new_label()];
-    let last = (max - min) / step + 1;
-    e.constant(R2, min as u64);
-    e.jump_if(Cond::Slt, R1, R2, below);
-    e.constant(R4, max as u64);
-    e.jump_if(Cond::Sge, R1, R4, above);
-    e.alu(Alu::Sub, R1, R2);
-    e.constant(R2, step as u64);
-    e.alu(Alu::Div, R1, R2);
-    e.alu(Alu::Add, R1, 1);
-    e.constant(R2, last as u64);
-    e.jump_if(Cond::Le, R1, R2, done);
-    e.bind(above);
-    e.constant(R1, last as u64);
-    e.jump(done);
-    e.bind(below);
-    e.mov(R1, 0);
-    e.bind(done);
 }

@@ -68,7 +68,7 @@ pub enum Tail {
     Memory {
         /// It is the process's memory.
         user: bool,
-        /// Bytes, [`MOST_MEMORY`](super::collect::MOST_MEMORY) at most.
+        /// Bytes, [`MOST_MEMORY`](super::check::MOST_MEMORY) at most.
         size: u16,
     },
     /// The string in the context at `off`, at most so many bytes.
@@ -203,7 +203,7 @@ fn stack(e: &mut Emitter<'_>, capture: impl FnOnce(&mut Emitter<'_>, Stacks)) {
 /// r1 = the value; 0 where it cannot be read.
 pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
     match value {
-        // It needs the other fields: [`super::collect::number`].
+        // It needs the other fields: [`super::values::number`].
         Value::Script(_) => e.mov(R1, 0),
         Value::Constant(n) => e.constant(R1, *n as u64),
         Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),

@@ -7,8 +7,10 @@
 //!
 //! Whoever runs the clauses evaluates their predicates again.
 
-use super::collect::{Check, Clause, From, beside, conditions, ints, over};
+use super::check::Check;
+use super::clause::{Clause, From, conditions, ints};
 use super::fields::Plan;
+use super::values::{beside, over};
 use crate::asm::Label;
 use crate::frame::Emitter;
 use lang::ir::Leaf;

@@ -9,19 +9,8 @@ use lang::script::types::Type;
 use lang::script::value::Value;
 use lang::script::{Known, Parameters, compile};
 use proptest::prelude::*;
+use testkit::clauses::ARGS;
 
-/// The arguments of the probe: one of each type, and an address.
-const ARGS: &[(&str, u8, bool)] = &[
-    ("a", 1, true),
-    ("b", 1, false),
-    ("c", 2, true),
-    ("d", 2, false),
-    ("e", 4, true),
-    ("f", 4, false),
-    ("g", 8, true),
-    ("h", 8, false),
-    ("p", 8, false),
-];
 const USER: u64 = 0x7f00_0000_1003;
 const PID: u32 = 4711;
 

@@ -6,12 +6,14 @@
 //! ```
 //!
 //! Putting a map into a map of maps returns when every program that may still see the old one has ended (`maybe_wait_bpf_programs`,
-//! kernel/bpf/syscall.c, 6.18): what is read is complete, and nobody writes it any more.
+//! kernel/bpf/syscall.c, 6.18): the map that was there is complete, and nobody writes it any more.
 
 use crate::error::{Error, Result};
-pub use bpf::probes::collect::{Clause, Counter, From, KeyPart, layout};
-pub use bpf::probes::collect::{Number, bytes_of, is_readable};
-use bpf::probes::collect::{divisions, is_possible, key, words};
+use bpf::probes::check::is_possible;
+pub use bpf::probes::check::{bytes_of, is_readable};
+pub use bpf::probes::clause::{Clause, From, Number};
+pub use bpf::probes::collect::{Counter, KeyPart, layout};
+use bpf::probes::collect::{divisions, key, words};
 pub use bpf::probes::predicates::is_decidable;
 use lang::Span;
 use lang::script::Program;
@@ -22,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use sys::bpf::map::{MMAPABLE, Map, MapKind, MapSpec, NO_PREALLOC, Values};
 
-/// So many threads wait at once for maps to be put into others.
+/// The most threads that put maps into others at the same time.
 const WAITING: usize = 16;
 
 /// The clauses of a script that run in the kernel, and the maps in which they collect.
@@ -194,7 +196,8 @@ impl Collected {
     }
 }
 
-/// What `each` gives for all numbers below `count`, some at a time: whoever puts a map into another one waits for the kernel, 14 ms (6.18).
+/// The results of `each` for the numbers below `count`, from up to [`WAITING`] threads: putting a map into a map waits 14 ms for the kernel
+/// (6.18).
 fn at_once<T: Send>(count: usize, each: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {

@@ -69,13 +69,13 @@ pub enum Source {
 /// A number of a script's clause, as a field of events.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The number, or the address of what is read.
+    /// The number, or the address of the memory.
     pub number: std::sync::Arc<crate::request::collecting::Number>,
-    /// What is read at that address.
+    /// The read at that address; None: the field is the number itself.
     pub read: Option<Read>,
 }
 
-/// What is read of memory.
+/// A read of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// It is the process's memory, and not the kernel's.

@@ -3,7 +3,8 @@
 use super::*;
 use crate::frame::{Maps, Session};
 use crate::interp::Machine;
-use crate::probes::fields::{Field, Whose};
+use crate::probes::check::is_possible;
+use crate::probes::fields::{Field, Value, Whose};
 use crate::probes::predicates::{Predicates, is_decidable};
 use lang::ir::Reader;
 use lang::script::ir::{Leaf as Read, Program, What};
