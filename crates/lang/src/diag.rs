@@ -224,6 +224,12 @@ fn columns(span: Span, text: &str) -> (usize, usize, usize) {
     (line, column, length.max(1))
 }
 
+/// `LINE:COLUMN` of the first character.
+pub fn start(span: Span, text: &str) -> String {
+    let (line, column, _) = columns(span, text);
+    format!("{line}:{column}")
+}
+
 /// `LINE:COLUMN-COLUMN`
 pub fn place(span: Span, text: &str) -> String {
     let (line, column, length) = columns(span, text);

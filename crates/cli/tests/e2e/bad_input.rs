@@ -324,6 +324,10 @@ fn a_full_device_is_told() {
             "trace --help",
             "--version",
             "session list --json",
+            r#"run -q -e 'begin { printf("x\n"); exit(3); }'"#,
+            r#"run -q -e 'interval:ms:5 { printf("x\n"); }'"#,
+            r#"run -q -c false -e 'syscall:exit_group { printf("x\n"); }'"#,
+            r#"run -q -c true -e 'end { printf("x\n"); }'"#,
         ] {
             let script = format!("exec '{trapline}' {args} > /dev/full");
             let out = lab::run(&mut lab::as_user(user, &["sh", "-c", &script]));

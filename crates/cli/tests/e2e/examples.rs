@@ -1,4 +1,4 @@
-//! crates/cli/src/examples.md: each of its transcripts is run, succeeds, and prints what stands there.
+//! crates/cli/src/examples.md: each of its transcripts is run, succeeds, and prints the output that the file has.
 //!
 //! Those of a command are run in one directory, one after another. A line that ends with `&` runs beside those that follow, which are
 //! repeated until they print what they should: what they are about may not have come so far.

@@ -25,7 +25,7 @@ impl Parser<'_> {
         Ok((stmts, body.1))
     }
 
-    /// Statements, and what stands behind the last semicolon.
+    /// Statements, and the expression behind the last semicolon, if there is one.
     pub(crate) fn body(&mut self) -> Result<Body> {
         Ok(self.body_parts()?.0)
     }

@@ -109,7 +109,7 @@ impl Type {
     /// `uint64`
     pub const UINT: Type = Type::Int(Cast { size: 8, signed: false });
 
-    /// The type of what is read of a memory: an address there is one of that memory.
+    /// The type of a value in this memory: addresses in it are addresses of this memory.
     pub(super) fn within(self, space: Space) -> Type {
         match self {
             Type::Pointer(of, _) => Type::Pointer(of, space),

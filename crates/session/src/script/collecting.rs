@@ -107,8 +107,7 @@ pub(super) fn clauses_of(
     if others.iter().any(|s| places.probes.get(s.probe().as_ref()) != Some(runs)) {
         return None;
     }
-    let none = Vec::new();
-    let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
+    let aliases = places.aliases_of(&first.probe());
     let clause = |(role, number): &(As, usize)| {
         let leaves = &program.clauses.get(*number).filter(|_| *role == As::Whole)?.leaves;
         let found = gets(leaves, &program.hoisted, first, *role, aliases);
@@ -163,9 +162,8 @@ pub fn read_memory(program: &Program, places: &Places, enablings: &mut [Enabling
 /// What the clauses of a probe read of memory: names, types and sources.
 fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(Field, Source)> {
     let mut all = Vec::new();
-    let none = Vec::new();
     let Some(first) = probe.classes().first() else { return all };
-    let aliases = places.aliases.get(first.probe().as_ref()).unwrap_or(&none);
+    let aliases = places.aliases_of(&first.probe());
     for (role, number) in places.probes.get(first.probe().as_ref()).into_iter().flatten() {
         let Some(c) = program.clauses.get(*number) else { continue };
         let found = gets(&c.leaves, &program.hoisted, first, *role, aliases);

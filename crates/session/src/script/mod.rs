@@ -29,6 +29,7 @@ use crate::run::Status;
 use crate::run::interrupts::Interrupts;
 use crate::target;
 use crate::view::screen::Clocks;
+use engine::pipeline::pump::Sink;
 use engine::{Error, Result, rights};
 use lang::script::{self, Parameters, Program, Severity};
 use places::{Catalogue, Places};
@@ -62,7 +63,10 @@ pub fn run(ask: &Ask) -> Result<Status> {
         let why = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "nothing is traced".into());
         return Err(Error::failed("the whole machine", why, "trace a command or a process: -c COMMAND, -p PID"));
     }
+    let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
+    let is_alone = places.requests.is_empty() && !has_target;
     let (output, manner) = (output_of(&ask)?, manner_of(&ask));
+    let output = if is_alone { output.of_the_past() } else { output };
     ask.keep.output = None;
     let requests = places.requests.clone();
     let quiet = ask.quiet;
@@ -74,17 +78,16 @@ pub fn run(ask: &Ask) -> Result<Status> {
     }
     script.borrow_mut().begin(None);
     let is_over = script.borrow().exit().is_some();
-    let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
-    let mut status = Ok(Status::Exit(0));
-    if is_over {
-        script.borrow_mut().finish(None);
-    } else if requests.is_empty() && !has_target {
-        alone(&script);
+    let mut sink = ScriptSink(Rc::clone(&script));
+    let status = if is_over || is_alone {
+        if !is_over {
+            alone(&script);
+        }
+        sink.end().map(|()| Status::Exit(0))
     } else {
         ask.select.expr = if requests.is_empty() { vec!["none".into()] } else { requests };
         // What it has to say of itself is about a recording.
         ask.quiet = ask.quiet.max(1);
-        let sink = ScriptSink(Rc::clone(&script));
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
         let explains = ask.tracing.explain.is_some();
         let own = record::Own {
@@ -97,17 +100,16 @@ pub fn run(ask: &Ask) -> Result<Status> {
                 Ok(())
             })),
         };
-        status = record::run_own(&ask, own);
-    }
+        record::run_own(&ask, own)
+    };
     let script = script.borrow();
     if quiet < 2 {
         script.troubles().iter().for_each(|line| complain(line));
     }
-    let status = status?;
-    Ok(match (script.exit(), status) {
-        (Some(code), _) => Status::Exit(code as u8),
-        (None, Status::Exit(125)) if script.is_unread() => Status::Exit(0),
-        _ => Status::Exit(0),
+    // How the command has ended is none of the script's business, and neither is a reader who has seen enough.
+    status.map(|_| match script.is_unwritten() {
+        true => Status::Exit(125),
+        false => Status::Exit(script.exit().map_or(0, |code| code as u8)),
     })
 }
 
@@ -132,13 +134,13 @@ fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)
     script.of_the_past(trace.data.span().map_or(0, |s| s.0));
     script.begin(None);
     let script = Rc::new(RefCell::new(script));
+    let mut sink = ScriptSink(Rc::clone(&script));
     let exit = script.borrow().exit();
     let status = match exit {
-        Some(_) => 0,
-        None => report::through(ask, &trace, selection, clocks, Box::new(ScriptSink(Rc::clone(&script))))?,
+        Some(_) => sink.end().map(|()| 0)?,
+        None => report::through(ask, &trace, selection, clocks, Box::new(sink))?,
     };
-    let mut script = script.borrow_mut();
-    script.finish(None);
+    let script = script.borrow();
     if ask.quiet < 2 {
         script.troubles().iter().for_each(|line| complain(line));
     }
@@ -285,8 +287,7 @@ fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
     for clause in &program.clauses {
         for leaf in &clause.leaves {
             let Some((what, todo)) = places::unknown(program, leaf, clause) else { continue };
-            let at = lang::diag::place(clause.span, text);
-            let at = at.split('-').next().unwrap_or_default();
+            let at = lang::diag::start(clause.span, text);
             eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");
             refused = true;
         }
@@ -304,7 +305,6 @@ fn alone(script: &Rc<RefCell<Script>>) {
         script.flush();
         script.print_if_asked(None);
         if script.exit().is_some() || script.is_unread() || interrupts.poll().is_some() {
-            script.finish(None);
             return;
         }
         let wait = script.next_due().map_or(LONGEST, |due| due.saturating_sub(sys::time::monotonic()).min(LONGEST));

@@ -652,6 +652,11 @@ impl Places {
         }
     }
 
+    /// Other names of a probe's arguments.
+    pub fn aliases_of(&self, probe: &str) -> &[(String, String)] {
+        self.aliases.get(probe).map_or(&[], Vec::as_slice)
+    }
+
     /// How many probes there are, with those that are the script's own.
     pub fn count(&self) -> usize {
         self.attached + self.begin.len() + self.end.len() + self.intervals.len()

@@ -15,7 +15,7 @@ use engine::request::enabling::{self, Enabling};
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
-use lang::diag::place;
+use lang::diag::{place, start};
 use lang::pattern::glob;
 use lang::script::ir::{Leaf, What};
 use lang::script::run::{self, Datum, Fault, Host, Machine};
@@ -74,6 +74,8 @@ pub struct Script {
     past: bool,
     /// What runs in the kernel.
     collected: Option<Arc<Collected>>,
+    /// What it has printed could not be written.
+    is_unwritten: bool,
     /// Why what it has collected could not be read.
     unread: Vec<String>,
     /// It was not said yet that the probes are attached, and is to be said.
@@ -275,6 +277,7 @@ impl Script {
             last: started,
             past: false,
             collected: None,
+            is_unwritten: false,
             unread: Vec::new(),
             announces: false,
             asked: 0,
@@ -321,6 +324,11 @@ impl Script {
         self.machine.exit()
     }
 
+    /// Whether what it has printed could not be written, though somebody may read it; that was reported.
+    pub fn is_unwritten(&self) -> bool {
+        self.is_unwritten
+    }
+
     /// Whether nobody reads what it prints.
     pub fn is_unread(&self) -> bool {
         self.output.failed()
@@ -349,8 +357,7 @@ impl Script {
     /// Where each clause runs, a line each.
     pub fn explained(&self) -> Vec<String> {
         let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
-            let at = place(clause.span, &self.source.1);
-            let at = at.split('-').next().unwrap_or_default().to_string();
+            let at = start(clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
             let how = match &self.collected {
@@ -422,11 +429,17 @@ impl Script {
         let comm = std::mem::take(&mut self.comm);
         self.last = self.last.max(time);
         let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm, own: self.own };
-        self.with_host(world, time, |machine, host| machine.run(clause, &tick, host));
+        self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
         self.comm = comm;
     }
 
-    fn with_host(&mut self, world: Option<&World>, now: u64, run: impl FnOnce(&mut Machine, &mut dyn Host)) {
+    /// Runs something that prints.
+    fn with_host(
+        &mut self,
+        world: Option<&World>,
+        now: u64,
+        run: impl FnOnce(&mut Machine, &mut dyn Host, &RefCell<Stacks>),
+    ) {
         let Script { machine, program, source, output, json, raw_strings, clocks, stacks, strange, .. } = self;
         let mut prints = Prints {
             program,
@@ -438,7 +451,7 @@ impl Script {
             clocks: *clocks,
             strange,
         };
-        run(machine, &mut prints);
+        run(machine, &mut prints, stacks);
     }
 
     /// Runs the intervals that are due until then, in the order of their times.
@@ -462,8 +475,7 @@ impl Script {
             return Rc::clone(known);
         }
         let probe = schema.probe();
-        let none = Vec::new();
-        let aliases = self.places.aliases.get(probe.as_ref()).unwrap_or(&none);
+        let aliases = self.places.aliases_of(&probe);
         let gets =
             |run: &Run| seen::gets(&self.program.clauses[run.1].leaves, &self.program.hoisted, schema, run.0, aliases);
         let mut runs: Vec<(Run, Vec<Get>)> = Vec::new();
@@ -506,21 +518,10 @@ impl Script {
             if *role == As::Exit && ev.is_syscall() && ev.caps() & events::layout::CAP_NO_RESULT != 0 {
                 return;
             }
-            let stacks = std::mem::take(&mut script.stacks);
-            let seen = Seen { ev, world, gets, role: *role, started, duration, stacks: &stacks };
-            let Script { machine, program, source, output, json, raw_strings, clocks, strange, .. } = script;
-            let mut prints = Prints {
-                program,
-                source: (&source.0, &source.1),
-                names: Names { world: Some(world), stacks: &stacks, now: ev.time() },
-                output,
-                json: *json,
-                raw_strings: *raw_strings,
-                clocks: *clocks,
-                strange,
-            };
-            machine.run(*clause, &seen, &mut prints);
-            script.stacks = stacks;
+            script.with_host(Some(world), ev.time(), |machine, host, stacks| {
+                let seen = Seen { ev, world, gets, role: *role, started, duration, stacks };
+                machine.run(*clause, &seen, host);
+            });
         };
         match wanted {
             Some(wanted) => wanted.iter().filter_map(|(_, nth)| runs.get(*nth)).for_each(|run| one(self, run)),
@@ -574,7 +575,7 @@ impl Script {
         if !self.json {
             self.output.write_lines(b"\n\n");
         }
-        self.with_host(world, time, |machine, host| machine.print_maps(host));
+        self.with_host(world, time, |machine, host, _| machine.print_maps(host));
         self.output.flush();
     }
 
@@ -583,7 +584,7 @@ impl Script {
         let asked = signal::counted(PRINT);
         if std::mem::replace(&mut self.asked, asked) != asked {
             self.sync(0..self.program.maps.len());
-            self.with_host(world, self.last, |machine, host| machine.print_maps(host));
+            self.with_host(world, self.last, |machine, host, _| machine.print_maps(host));
             self.output.flush();
         }
     }
@@ -595,8 +596,7 @@ impl Script {
         for (clause, counts) in self.program.clauses.iter().zip(self.machine.counts()) {
             if counts.unknown > 0 {
                 let point = clause.points.first().map(|p| p.name()).unwrap_or_default();
-                let at = place(clause.span, text);
-                let at = at.split('-').next().unwrap_or_default();
+                let at = start(clause.span, text);
                 all.push(format!(
                     "{name}:{at}: {point}: did not run {} times: a value that it reads was not known",
                     counts.unknown
@@ -628,12 +628,19 @@ impl Script {
     }
 
     fn flow(&mut self) -> Result<Flow> {
-        match self.output.take_trouble() {
-            Some(e) => Err(e),
-            None if self.output.failed() => Ok(Flow::Stop),
-            None if self.machine.exit().is_some() => Ok(Flow::End),
-            None => Ok(Flow::Continue),
-        }
+        self.written()?;
+        Ok(match self.output.failed() {
+            true => Flow::Stop,
+            false if self.machine.exit().is_some() => Flow::End,
+            false => Flow::Continue,
+        })
+    }
+
+    /// Why something could not be written, once.
+    fn written(&mut self) -> Result<()> {
+        let trouble = self.output.take_trouble();
+        self.is_unwritten |= trouble.is_some();
+        trouble.map_or(Ok(()), Err)
     }
 }
 
@@ -692,7 +699,7 @@ impl Sink for ScriptSink {
         let mut script = self.0.borrow_mut();
         script.finish(None);
         script.output.close();
-        script.output.take_trouble().map_or(Ok(()), Err)
+        script.written()
     }
 
     fn has_written(&self) -> bool {
