@@ -1,5 +1,5 @@
 /* A library with static probes. */
-#include "note.h"
+#include "../note.h"
 
 void lib_probe_1(void)
 {

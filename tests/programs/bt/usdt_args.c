@@ -1,5 +1,5 @@
 /* Static probes whose arguments are constants, in registers, and in memory, of each size and sign; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <stdint.h>
 
 #define BITS 0xf7f6f5f4f3f2f1f0

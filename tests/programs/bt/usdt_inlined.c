@@ -1,5 +1,5 @@
 /* A static probe in a function that is inlined twice; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 
 static inline __attribute__((always_inline)) void passed(long n)
 {

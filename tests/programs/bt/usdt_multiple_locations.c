@@ -1,5 +1,5 @@
 /* Two static probes, of which one has five places; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <unistd.h>
 
 int main(int argc, char **argv)

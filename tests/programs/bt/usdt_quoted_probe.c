@@ -1,5 +1,5 @@
 /* A static probe whose name has quotes; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <unistd.h>
 
 int main(int argc, char **argv)

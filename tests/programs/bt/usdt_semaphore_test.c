@@ -1,5 +1,5 @@
 /* Passes a static probe, with what its semaphore says; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>

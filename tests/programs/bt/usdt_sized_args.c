@@ -1,5 +1,5 @@
 /* Arguments of other sizes than a register's; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <unistd.h>
 
 int main(int argc, char **argv)

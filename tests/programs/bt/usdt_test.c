@@ -1,5 +1,5 @@
 /* Passes three static probes of two providers, again and again for some seconds; with an argument, it does nothing. */
-#include "note.h"
+#include "../note.h"
 #include <time.h>
 #include <unistd.h>
 
