@@ -138,11 +138,15 @@ pub struct Ran {
     pub trouble: Option<String>,
     /// How long each took, in seconds, by `PACKAGE/PROGRAM TEST`.
     pub times: BTreeMap<String, f64>,
+    /// What tests that failed have printed.
+    pub said: Said,
 }
 
 impl Ran {
-    /// With the skips of the whole run, which it prints, and the tiers that should have run.
+    /// With what failed tests have printed and the skips of the whole run, which it prints, and the tiers that should have run: a log of
+    /// which only the end is kept has all that is needed.
     pub fn outcome(self, skips: &Skips) -> Result<Outcome> {
+        print!("{}", self.said.lines.concat());
         let noted = skips.read()?;
         print!("{}", skips::summary(&noted));
         let required = std::env::var(skips::REQUIRED).unwrap_or_default();
@@ -153,7 +157,13 @@ impl Ran {
     /// Both.
     pub fn and(mut self, later: Ran) -> Ran {
         self.times.extend(later.times);
-        Ran { tally: self.tally.and(later.tally), trouble: self.trouble.or(later.trouble), times: self.times }
+        self.said.lines.extend(later.said.lines);
+        Ran {
+            tally: self.tally.and(later.tally),
+            trouble: self.trouble.or(later.trouble),
+            times: self.times,
+            said: self.said,
+        }
     }
 }
 
@@ -186,7 +196,7 @@ pub fn run_all(all: &[Program], arguments: &[String], skips: &Skips, variables: 
         (false, []) => Some(format!("{} failed: {}", ran.failed.len(), names(&ran.failed))),
         (false, died) => Some(died.join("; ")),
     };
-    Ok(Ran { tally, trouble, times: ran.times })
+    Ok(Ran { tally, trouble, times: ran.times, said: ran.said })
 }
 
 /// The cargo that runs us.
@@ -221,6 +231,32 @@ struct Shown {
     /// Programs that ended otherwise than with a result.
     died: Vec<String>,
     times: BTreeMap<String, f64>,
+    said: Said,
+}
+
+/// The sections `---- TEST stdout ----` of what test programs print.
+#[derive(Default)]
+pub struct Said {
+    lines: Vec<String>,
+    /// How many more lines of the section at hand are kept.
+    room: usize,
+}
+
+impl Said {
+    /// The most lines of a test: an assertion and what surrounds it.
+    const MOST: usize = 40;
+
+    fn add(&mut self, line: &str) {
+        if line.starts_with("---- ") && line.ends_with(" stdout ----\n") {
+            self.room = Self::MOST;
+        } else if line == "failures:\n" || line.starts_with("test result: ") {
+            self.room = 0;
+        }
+        if self.room > 0 {
+            self.room -= 1;
+            self.lines.push(line.into());
+        }
+    }
 }
 
 struct Lab<'a> {
@@ -247,6 +283,7 @@ impl Lab<'_> {
             show(line)?;
             let line = String::from_utf8_lossy(line);
             tally.add_result(&line);
+            ran.said.add(&line);
             if let Some((test, took)) = timed(&line) {
                 ran.times.insert(format!("{name} {test}"), took);
             }
@@ -342,6 +379,20 @@ mod tests {
             tally.add_result(line);
         }
         assert_eq!(tally.to_string(), "13 passed, 2 failed, 1 skipped");
+    }
+
+    #[test]
+    fn what_failed_tests_print_is_kept() {
+        let mut said = Said::default();
+        let section = "---- a::b stdout ----\nthread 'a::b' panicked at a.rs:1:1:\nno\n\n";
+        let text = format!(
+            "test a::b ... FAILED\n\nfailures:\n\n{section}\nfailures:\n    a::b\n\ntest result: FAILED. 0 passed\n"
+        );
+        text.split_inclusive('\n').for_each(|l| said.add(l));
+        assert_eq!(said.lines.concat(), format!("{section}\n"));
+        said.add("---- c stdout ----\n");
+        (0..100).for_each(|_| said.add("more\n"));
+        assert_eq!(said.lines.len(), 5 + Said::MOST);
     }
 
     #[test]
