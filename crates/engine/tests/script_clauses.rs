@@ -112,8 +112,8 @@ struct Loaded {
 
 fn load(script: Script) -> Loaded {
     let clauses = clauses_of(&script);
-    let (numbers, maps) = (clauses.iter().map(|c| c.number).collect(), vec![true; script.maps.len()]);
-    let collected = Collected::new(Arc::new(script), numbers, maps);
+    let (numbers, maps) = (clauses.iter().map(|c| c.number).collect::<Vec<_>>(), vec![true; script.maps.len()]);
+    let collected = Collected::new(Arc::new(script), &numbers, maps);
     collected.make().unwrap();
     let code = code(&collected, &clauses);
     let bytes = code.bytes();

@@ -1,7 +1,7 @@
 //! Probes other than calls: a program and a scratch buffer per CPU for each enabling.
 
 use super::areas::Areas;
-use super::attach::attempt::{Refused, attach_somehow, mistake};
+use super::attach::attempt::{Make, Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
 use super::buffers::Buffers;
 use super::functions::Functions;
@@ -193,35 +193,13 @@ impl AttachedProbe {
         let before = point.in_file().and_then(|f| f.entries());
         if let Some(before) = &before {
             let counts = |_: &dyn Way| probes::entered(&maps, offsets, session, &plan(Vec::new())).map_err(mistake);
-            links.extend(
-                attach_somehow(&attach::in_file(before, &[], agents), &enabling.name, functions, counts)?
-                    .attached
-                    .links,
-            );
+            let ways = attach::in_file(before, &[], agents);
+            links.extend(attach_somehow(&ways, &enabling.name, functions, &[&counts])?.attached.links);
         }
         if let Some(collecting) = &enabling.collects {
             collecting.collected.make()?;
         }
-        let make = |way: &dyn Way| {
-            let plan = plan(fields(way)?);
-            let made = match &enabling.collects {
-                None => {
-                    let predicates = enabling.predicates.as_ref().map(|p| p.of_program());
-                    probes::probe(&maps, offsets, session, &plan, predicates)
-                }
-                Some(collecting) => {
-                    let (of_maps, zeros, counters) = collecting.collected.descriptors().unwrap_or_default();
-                    let clauses = probes::collect::Clauses {
-                        script: &collecting.collected.script,
-                        clauses: &collecting.clauses,
-                        maps: &of_maps,
-                        zeros,
-                        counters,
-                        divisions: &collecting.collected.divisions,
-                    };
-                    probes::collect::collect(&maps, offsets, session, &plan, &clauses)
-                }
-            };
+        let made = |made: bpf::frame::Generated| {
             made.map_err(|e| match e {
                 bpf::AsmError::Generator(unfit) => {
                     let (what, todo) = (format!("-e {}", enabling.name), "use a simpler filter");
@@ -230,7 +208,32 @@ impl AttachedProbe {
                 e => mistake(e),
             })
         };
-        let found = attach_somehow(&ways, &enabling.name, functions, make)?;
+        let reports =
+            |way: &dyn Way, predicates| made(probes::probe(&maps, offsets, session, &plan(fields(way)?), predicates));
+        let plain = |way: &dyn Way| reports(way, None);
+        let predicates = enabling.predicates.as_ref().map(|p| p.of_program());
+        let predicates = predicates.map(|p| move |way: &dyn Way| reports(way, Some(p)));
+        let collects = enabling.collects.as_ref().map(|collecting| {
+            |way: &dyn Way| {
+                let (of_maps, zeros, counters) = collecting.collected.descriptors().unwrap_or_default();
+                let clauses = probes::collect::Clauses {
+                    script: &collecting.collected.script,
+                    clauses: &collecting.clauses,
+                    maps: &of_maps,
+                    zeros,
+                    counters,
+                    divisions: &collecting.collected.divisions,
+                };
+                made(probes::collect::collect(&maps, offsets, session, &plan(fields(way)?), &clauses))
+            }
+        });
+        // What the kernel does not take of a script trapline does.
+        let mut makes: Vec<&Make<'_>> = Vec::new();
+        makes.extend(collects.as_ref().map(|make| make as &Make<'_>));
+        makes.extend(predicates.as_ref().map(|make| make as &Make<'_>));
+        makes.push(&plain);
+        let found = attach_somehow(&ways, &enabling.name, functions, &makes)?;
+        enabling.refusals.set(&enabling.name, found.instead);
         links.extend(found.attached.links);
         let moved = found.attached.moved;
         let refused_place = |nth: usize| {

@@ -346,3 +346,44 @@ fn what_no_predicate_wants_is_not_reported() {
     assert!(decided.contains("a 110\n") && decided.contains("b 257\n") && decided.contains("@n: 20\n"), "{decided}");
     assert_eq!(decided, clauses("&& nsecs > 0"));
 }
+
+/// A program that the kernel refuses, for its size or by its verifier, costs a line: its clauses run over events, and give the same.
+#[test]
+fn what_the_kernel_refuses_runs_in_trapline() {
+    let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let command = format!("{program} 20 1");
+    let text = |more: &str| {
+        format!(
+            "tracepoint:raw_syscalls:sys_enter /args.id == 110/ {{ @n[comm] = count(); @s = sum(args.id); {more} }}
+             tracepoint:raw_syscalls:sys_exit /args.id == 110/ {{ @n[comm] = count(); }}"
+        )
+    };
+    let expected = script(User::Me, &text(""), &command);
+    assert_eq!(expected, "\n\n@n[script_calls]: 40\n@s: 2200\n");
+    let others = |first: u64| {
+        (0..45).map(|k| format!("gid == {}", 3_000_000_000u64 + first + k)).collect::<Vec<_>>().join(" || ")
+    };
+    let jumps = (0..200).map(|n| format!("if ({}) {{ @s = sum(1); }}", others(45 * n))).collect::<String>();
+    let long = (0..3000).map(|n| format!("if (args.id == {n} + 100000) {{ @n[comm] = count(); }}")).collect::<String>();
+    let file = lab::scratch().join("script.bt");
+    for (more, why) in [(jumps, "jumps is too complex"), (long, "is out of range")] {
+        std::fs::write(&file, text(&more)).expect("a script");
+        let out = run(User::Me, &["--explain", file.to_str().expect("UTF-8"), "-c", &command]);
+        assert_eq!((out.code(), out.out()), (0, expected.clone()), "{}", out.stderr);
+        let says = |start: &str, middle: &str| {
+            out.stderr.lines().filter(|l| l.starts_with(start) && l.contains(middle)).count()
+        };
+        let start = "trapline: tracepoint:raw_syscalls:sys_enter: its clauses run in trapline, over its events: the kernel refuses";
+        assert_eq!(says(start, why), 1, "{}", out.stderr);
+        let there = "sys_enter: in trapline, over the events of its probes: the kernel refuses its program";
+        assert_eq!(
+            (says("trapline: script: ", there), says("trapline: script: ", "sys_exit: in the kernel")),
+            (1, 1),
+            "{}",
+            out.stderr
+        );
+    }
+}

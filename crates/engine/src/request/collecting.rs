@@ -17,6 +17,7 @@ use bpf::probes::collect::{divisions, key, words};
 pub use bpf::probes::predicates::is_decidable;
 use lang::Span;
 use lang::script::Program;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,8 +32,6 @@ const WAITING: usize = 16;
 pub struct Collected {
     /// The script.
     pub script: Arc<Program>,
-    /// The numbers of its clauses that run in the kernel.
-    clauses: Vec<usize>,
     /// By the numbers of its maps: whether it is the kernel's.
     maps: Vec<bool>,
     /// Where those clauses may divide by zero.
@@ -97,6 +96,26 @@ pub struct Predicates {
     pub clauses: Vec<Clause>,
 }
 
+/// Why the kernel has refused what was to run in it of a script, by probe.
+#[derive(Clone, Debug, Default)]
+pub struct Refusals(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Refusals {
+    /// The program of a probe was loaded: why it does less than was wanted; none: it does that.
+    pub fn set(&self, probe: &str, why: Option<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match why {
+            Some(why) => all.insert(probe.into(), why),
+            None => all.remove(probe),
+        };
+    }
+
+    /// Of a probe.
+    pub fn of(&self, probe: &str) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).cloned()
+    }
+}
+
 impl Predicates {
     /// What its program is made with.
     pub fn of_program(&self) -> bpf::probes::predicates::Predicates<'_> {
@@ -117,19 +136,14 @@ pub fn can_collect(script: &Program, clause: &Clause) -> bool {
 
 impl Collected {
     /// For these clauses, in these maps.
-    pub fn new(script: Arc<Program>, clauses: Vec<usize>, maps: Vec<bool>) -> Collected {
-        let divisions = divisions(&script, &clauses);
-        Collected { script, clauses, maps, divisions, made: OnceLock::new() }
+    pub fn new(script: Arc<Program>, clauses: &[usize], maps: Vec<bool>) -> Collected {
+        let divisions = divisions(&script, clauses);
+        Collected { script, maps, divisions, made: OnceLock::new() }
     }
 
     /// Whether a map is the kernel's.
     pub fn has(&self, map: usize) -> bool {
         self.maps.get(map).copied().unwrap_or(false)
-    }
-
-    /// Whether a clause runs in the kernel.
-    pub fn runs(&self, clause: usize) -> bool {
-        self.clauses.contains(&clause)
     }
 
     /// Makes the maps, where they are not made yet.

@@ -6,6 +6,7 @@
 use crate::capture::captures::Captures;
 use crate::error::{Error, Result};
 use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut};
+use crate::request::collecting::Refusals;
 use crate::request::expression::Expression;
 use crate::request::parse::{Request, class, is_probe, label, mistake};
 use crate::rights::{self, Sight};
@@ -131,8 +132,10 @@ pub struct ProbeEnabling {
     pub everyone: bool,
     /// Clauses of a script that collect instead of reporting events.
     pub collects: Option<crate::request::collecting::Collecting>,
-    /// Clauses of a script of which one must want the event.
+    /// Clauses of a script of which one must want the event; of those that collect, where the kernel refuses their program.
     pub predicates: Option<crate::request::collecting::Predicates>,
+    /// Where it is said which of both the kernel has refused.
+    pub refusals: Refusals,
 }
 
 impl ProbeEnabling {
@@ -337,6 +340,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         everyone: false,
         collects: None,
         predicates: None,
+        refusals: Refusals::default(),
     })
 }
 
@@ -413,6 +417,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         everyone: false,
         collects: None,
         predicates: None,
+        refusals: Refusals::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::{Attached, Way};
 use crate::functions::Functions;
 use engine::error::{Error, Result};
-use engine::rights::refusal::{refused, rejected};
+use engine::rights::refusal::{reason, refused, rejected};
 use std::fmt::Display;
 use std::io;
 use sys::bpf::prog::{LoadError, Program};
@@ -38,6 +38,15 @@ impl Refused {
         }
     }
 
+    /// Why another program is to be taken.
+    fn why(&self) -> Option<String> {
+        match self {
+            Refused::Program(Error::Usage { why, .. } | Error::Failed { why, .. }) => Some(why.clone()),
+            Refused::Load(load) => Some(reason(&load.0)),
+            Refused::Program(_) | Refused::Argument(_) | Refused::Attach(_) => None,
+        }
+    }
+
     fn said(self, way: &dyn Way, name: &str) -> Error {
         match (self.reason(way), self) {
             (_, Refused::Program(e)) => e,
@@ -63,17 +72,23 @@ pub struct Found {
     pub slow: bool,
     /// It is attached in the second way.
     pub fell_back: bool,
+    /// Why it is none of those that were preferred.
+    pub instead: Option<String>,
 }
 
-/// Attaches a program by the first way, or else by the second. Each has a program of its own, because contexts differ.
+/// Makes a program for a way.
+pub type Make<'m> = dyn Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused> + 'm;
+
+/// Attaches a program by the first way, or else by the second. Each has a program of its own, because contexts differ. `makes`: the programs that
+/// would do, the best one first; the kernel may not take it.
 pub fn attach_somehow(
     ways: &[Box<dyn Way + '_>],
     name: &str,
     functions: &Functions,
-    make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
+    makes: &[&Make<'_>],
 ) -> Result<Found> {
     let [way, others @ ..] = ways else { unreachable!("every point has a way") };
-    let first = match attach_by(way.as_ref(), functions, &make) {
+    let first = match attach_by(way.as_ref(), functions, makes) {
         Ok(found) => return Ok(found),
         Err(first) => first,
     };
@@ -81,7 +96,7 @@ pub fn attach_somehow(
         (Refused::Load(_) | Refused::Attach(_), [other, ..]) => other,
         _ => return Err(first.said(way.as_ref(), name)),
     };
-    match attach_by(other.as_ref(), functions, &make) {
+    match attach_by(other.as_ref(), functions, makes) {
         Ok(found) => Ok(Found { fell_back: true, ..found }),
         // What both refusals mean, where that is known.
         Err(second) => Err(match (first.reason(way.as_ref()), second.reason(other.as_ref())) {
@@ -92,17 +107,26 @@ pub fn attach_somehow(
     }
 }
 
-fn attach_by(
-    way: &dyn Way,
-    functions: &Functions,
-    make: impl Fn(&dyn Way) -> std::result::Result<bpf::Program, Refused>,
-) -> std::result::Result<Found, Refused> {
-    let source = make(way)?;
-    let bytes = source.bytes();
-    let program = match functions.load(way.spec("trapline_probe", &bytes), &source) {
-        Ok(program) => program,
-        Err(e) => return Err(Refused::Load(Box::new((e, source)))),
-    };
+fn attach_by(way: &dyn Way, functions: &Functions, makes: &[&Make<'_>]) -> std::result::Result<Found, Refused> {
+    let mut instead = None;
+    let mut loaded = None;
+    for (nth, make) in makes.iter().enumerate() {
+        let refused = match make(way) {
+            Ok(source) => match functions.load(way.spec("trapline_probe", &source.bytes()), &source) {
+                Ok(program) => {
+                    loaded = Some((program, source));
+                    break;
+                }
+                Err(e) => Refused::Load(Box::new((e, source))),
+            },
+            Err(refused) => refused,
+        };
+        if nth + 1 == makes.len() {
+            return Err(refused);
+        }
+        instead = instead.or(refused.why());
+    }
+    let Some((program, source)) = loaded else { unreachable!("there is a program") };
     let attached = way.attach(&program).map_err(Refused::Attach)?;
-    Ok(Found { program, attached, source, slow: way.is_slow_to_close(), fell_back: false })
+    Ok(Found { program, attached, source, slow: way.is_slow_to_close(), fell_back: false, instead })
 }

@@ -117,7 +117,7 @@ fn probes_of(plan: &Plan, out: &mut Vec<String>) {
             out.push(format!("  filter, {place}: {}", parts.join(" && ")));
         }
         let predicates = "  predicates: in its program, before an event is made";
-        out.extend(e.predicates.iter().map(|_| predicates.to_owned()));
+        out.extend(e.predicates.iter().filter(|_| e.collects.is_none()).map(|_| predicates.to_owned()));
         out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
         out.extend(attach::lost(point).map(|what| format!("  lost: {what}")));
         out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));

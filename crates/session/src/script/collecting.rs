@@ -78,9 +78,10 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
         return None;
     }
     let numbers: BTreeSet<usize> = all.iter().flat_map(|of| of.clauses.iter().map(|c| c.number)).collect();
+    let numbers: Vec<usize> = numbers.into_iter().collect();
     let used: BTreeSet<usize> = numbers.iter().flat_map(|c| program.clauses[*c].maps.iter().copied()).collect();
     let maps = (0..program.maps.len()).map(|m| used.contains(&m) && layout(&program.maps[m]).is_some()).collect();
-    let collected = Arc::new(Collected::new(Arc::clone(program), numbers.into_iter().collect(), maps));
+    let collected = Arc::new(Collected::new(Arc::clone(program), &numbers, maps));
     for of in all {
         if let What::Probe(probe) = &mut enablings[of.nth].what
             && let Some(probe) = Arc::get_mut(probe)
@@ -139,7 +140,8 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
     }
 }
 
-/// Has the programs of clauses that see events read the memory that these want: a field for each.
+/// Has the programs of clauses that see events read the memory that these want: a field for each. Those of others are there if the kernel
+/// refuses the program that collects.
 ///
 /// # Errors
 /// Too many classes of events.
@@ -147,7 +149,6 @@ pub fn read_memory(program: &Program, places: &Places, enablings: &mut [Enabling
     for enabling in enablings {
         if let What::Probe(probe) = &mut enabling.what
             && let Some(probe) = Arc::get_mut(probe)
-            && probe.collects.is_none()
             && probe.point.is_some()
         {
             let fields = fields_of(program, places, probe);

@@ -72,7 +72,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let quiet = ask.quiet;
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
     let script = Rc::new(RefCell::new(script));
-    script.borrow_mut().announce(quiet == 0);
+    script.borrow_mut().announce(quiet == 0, ask.tracing.explain.is_some());
     if requests.is_empty() {
         script.borrow_mut().attached();
     }
@@ -89,16 +89,9 @@ pub fn run(ask: &Ask) -> Result<Status> {
         // What it has to say of itself is about a recording.
         ask.quiet = ask.quiet.max(1);
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
-        let explains = ask.tracing.explain.is_some();
         let own = record::Own {
             sinks: vec![Box::new(sink)],
-            adjust: Some(Box::new(move |enablings| {
-                assigns.borrow_mut().assign(enablings, everyone)?;
-                if explains {
-                    assigns.borrow().explained().iter().for_each(|line| complain(line));
-                }
-                Ok(())
-            })),
+            adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };
         record::run_own(&ask, own)
     };

@@ -16,7 +16,6 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
     for enabling in enablings {
         if let What::Probe(probe) = &mut enabling.what
             && let Some(probe) = Arc::get_mut(probe)
-            && probe.collects.is_none()
         {
             let fields = &probe.fields;
             let clauses =

@@ -4,13 +4,13 @@ use super::collecting;
 use super::places::{As, Places, Run};
 use super::predicates;
 use super::seen::{self, Get, Seen, Stacks};
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::view::screen::Clocks;
 use ctf::folder::reason;
 use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
-use engine::request::collecting::Collected;
+use engine::request::collecting::{Collected, Refusals};
 use engine::request::enabling::{self, Enabling};
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
@@ -72,14 +72,18 @@ pub struct Script {
     last: u64,
     /// The events are those of a trace.
     past: bool,
-    /// What runs in the kernel.
+    /// What runs in the kernel, unless the kernel has refused it.
     collected: Option<Arc<Collected>>,
     /// What it has printed could not be written.
     is_unwritten: bool,
     /// Why what it has collected could not be read.
     unread: Vec<String>,
+    /// What else was to run in the kernel, and what the kernel has refused of both.
+    in_kernel: InKernel,
     /// It was not said yet that the probes are attached, and is to be said.
     announces: bool,
+    /// Where each clause runs is to be said once the probes are attached.
+    explains: bool,
     /// How often it was asked to print its maps.
     asked: u32,
     lost: u64,
@@ -90,6 +94,66 @@ pub struct Script {
     strange: Option<u64>,
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
+}
+
+/// What of a script was to run in the kernel.
+#[derive(Default)]
+struct InKernel {
+    probes: Vec<OfProbe>,
+    refusals: Refusals,
+}
+
+/// What was to run in the program of a probe.
+struct OfProbe {
+    name: String,
+    /// Clauses that collect there; none: only their predicates were to be evaluated.
+    clauses: Vec<usize>,
+}
+
+impl InKernel {
+    /// Of enablings that are complete.
+    fn of(enablings: &mut [Enabling]) -> InKernel {
+        let mut all = InKernel::default();
+        for enabling in enablings {
+            if let enabling::What::Probe(probe) = &mut enabling.what
+                && let Some(probe) = Arc::get_mut(probe)
+                && (probe.collects.is_some() || probe.predicates.is_some())
+            {
+                probe.refusals = all.refusals.clone();
+                let clauses = probe.collects.iter().flat_map(|c| &c.clauses).map(|c| c.number).collect();
+                all.probes.push(OfProbe { name: probe.name.clone(), clauses });
+            }
+        }
+        all
+    }
+
+    /// What the kernel has refused, a line each.
+    fn refused(&self) -> Vec<String> {
+        let line = |probe: &OfProbe| {
+            let why = self.refusals.of(&probe.name)?;
+            let what = match probe.clauses.is_empty() {
+                true => "its predicates are evaluated in trapline",
+                false => "its clauses run in trapline, over its events",
+            };
+            Some(format!("{}: {what}: the kernel refuses their program: {why}", probe.name))
+        };
+        self.probes.iter().filter_map(line).collect()
+    }
+
+    /// Where a clause runs that was to run in the kernel; none: it was not.
+    fn place(&self, clause: usize) -> Option<String> {
+        const HERE: &str = "in the kernel, which reports no event: it only collects";
+        const THERE: &str = "in trapline, over the events of its probes";
+        let own = || self.probes.iter().filter(|p| p.clauses.contains(&clause));
+        let refused: Vec<&str> =
+            own().filter(|p| self.refusals.of(&p.name).is_some()).map(|p| p.name.as_str()).collect();
+        match own().count() {
+            0 => None,
+            _ if refused.is_empty() => Some(HERE.into()),
+            n if n == refused.len() => Some(format!("{THERE}: the kernel refuses its program")),
+            _ => Some(format!("{HERE}; but {THERE} at {}, where the kernel refuses its program", refused.join(", "))),
+        }
+    }
 }
 
 /// What a script looks like from outside.
@@ -279,7 +343,9 @@ impl Script {
             collected: None,
             is_unwritten: false,
             unread: Vec::new(),
+            in_kernel: InKernel::default(),
             announces: false,
+            explains: false,
             asked: 0,
             lost: 0,
             has_ended: false,
@@ -351,19 +417,20 @@ impl Script {
         let program = Arc::new(self.program.as_ref().clone());
         self.collected = collecting::assign(&program, &self.places, enablings);
         predicates::assign(&program, &self.places, enablings);
-        collecting::read_memory(&program, &self.places, enablings)
+        collecting::read_memory(&program, &self.places, enablings)?;
+        self.in_kernel = InKernel::of(enablings);
+        Ok(())
     }
 
     /// Where each clause runs, a line each.
-    pub fn explained(&self) -> Vec<String> {
+    fn explained(&self) -> Vec<String> {
         let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
             let at = start(clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
-            let how = match &self.collected {
-                _ if own => "in trapline",
-                Some(collected) if collected.runs(nth) => "in the kernel, which reports no event: it only collects",
-                _ => "in trapline, over the events of its probes",
+            let how = match own {
+                true => "in trapline".into(),
+                false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
             };
             format!("script: {at}: {probes}: {how}")
         };
@@ -378,18 +445,22 @@ impl Script {
         self.unread.extend(failed);
     }
 
-    /// It is to say when its probes are attached.
-    pub fn announce(&mut self, wanted: bool) {
+    /// It is to say when its probes are attached, and where its clauses run then.
+    pub fn announce(&mut self, wanted: bool, explains: bool) {
         // A signal that cannot be taken ends the script, as it would without this.
         let _ = signal::count_signal(PRINT);
-        self.announces = wanted;
+        (self.announces, self.explains) = (wanted, explains);
     }
 
     /// Its probes are attached.
     pub fn attached(&mut self) {
+        if std::mem::take(&mut self.explains) {
+            self.explained().iter().for_each(|line| complain(line));
+        }
         if !std::mem::take(&mut self.announces) {
             return;
         }
+        self.in_kernel.refused().iter().for_each(|line| complain(line));
         let n = self.places.count();
         if self.json {
             let mut line = Vec::new();
@@ -674,6 +745,7 @@ impl Sink for ScriptSink {
     fn catch_up(&mut self, now: u64, world: &World) -> Result<Flow> {
         let mut script = self.0.borrow_mut();
         if now == u64::MAX {
+            script.attached();
             script.finish(Some(world));
             return Ok(Flow::Continue);
         }
