@@ -1,7 +1,8 @@
 //! From what a file's debug information says of a function to what the agent copies of its calls, and what a trace says of that.
 
 use abi::values::{FIELD, Op, RAX, RDX, ST0, STACK, STEPS, Step, XMM};
-use events::values::{Shape, Signature, Struct};
+use engine::request::functions::Values;
+use events::values::{Shape, Signature, Struct, text_of};
 use patch::link::Programs;
 use symbols::dwarf::signature::{self as dwarf, Argument, Held, Place, Type};
 
@@ -20,12 +21,20 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Of a function with this signature; None where nothing of it can be captured. `strings`: bytes of a string.
-    pub fn of(signature: &dwarf::Signature, strings: u16) -> Option<Captured> {
-        let strings = strings.min(STRINGS);
-        let mut entry = Program { steps: Vec::new(), strings };
-        let arguments = signature.arguments.iter().take(ARGUMENTS).map(|a| (a.name.clone(), entry.add(a))).collect();
-        let mut exit = Program { steps: Vec::new(), strings };
+    /// Of a function with this signature; None where nothing of it can be captured.
+    pub fn of(signature: &dwarf::Signature, values: Values) -> Option<Captured> {
+        let (strings, numbers) = (values.strings.min(STRINGS), values.numbers);
+        let mut entry = Program { steps: Vec::new(), strings, numbers };
+        let of = signature.arguments.get(..ARGUMENTS).unwrap_or(&signature.arguments);
+        let mut arguments: Vec<_> = of.iter().map(|a| (a.name.clone(), entry.add(a))).collect();
+        if numbers && strings > 0 {
+            entry.numbers = false;
+            for (nth, a) in of.iter().enumerate().filter(|(_, a)| leads_to_text(&a.ty)) {
+                let name = if a.name.is_empty() { format!("arg{nth}") } else { a.name.clone() };
+                arguments.push((text_of(&name), entry.add(a)));
+            }
+        }
+        let mut exit = Program { steps: Vec::new(), strings, numbers };
         let result = signature.result.as_ref().map(|r| exit.add(r));
         let programs = (entry.steps, exit.steps);
         let some = !programs.0.is_empty() || !programs.1.is_empty();
@@ -33,10 +42,17 @@ impl Captured {
     }
 }
 
+/// Whether a value is the address of a text, or of a string.
+fn leads_to_text(ty: &Type) -> bool {
+    matches!(ty, Type::Text) || matches!(ty, Type::To(to) if matches!(**to, Type::String { .. }))
+}
+
 /// A program that is being made.
 struct Program {
     steps: Vec<Step>,
     strings: u16,
+    /// Addresses are values.
+    numbers: bool,
 }
 
 fn place(place: Place) -> (u8, i32) {
@@ -109,6 +125,10 @@ impl Program {
             return self.pointee(ty, first);
         }
         match ty {
+            Type::Text | Type::To(_) if self.numbers => {
+                self.load(held, 8)?;
+                Some(Shape::Pointer)
+            }
             Type::Text => {
                 self.step(Op::Text, first, self.strings);
                 Some(Shape::Text)

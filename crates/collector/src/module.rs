@@ -3,7 +3,7 @@
 use super::captured::Captured;
 use super::runtime::Runtime;
 use abi::message::Hook;
-use engine::request::functions::Functions;
+use engine::request::functions::{Functions, Values};
 use patch::{Frame, Function, Module, Plan, Refusal, Segment, Site};
 use std::collections::HashMap;
 use std::fs::File;
@@ -229,7 +229,7 @@ impl Known {
             profilers: &tables.profilers,
             hooks: &hooks,
         });
-        let captured = functions.values.map_or_else(HashMap::new, |strings| captured(file, &plan, &names, strings));
+        let captured = functions.values.map_or_else(HashMap::new, |values| captured(file, &plan, &names, values));
         Ok(Known {
             captured,
             path: path.into(),
@@ -275,13 +275,13 @@ fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {
 }
 
 /// What is captured of the functions that are patched, and are no hooks.
-fn captured(file: &File, plan: &Plan, names: &[String], strings: u16) -> HashMap<u32, Captured> {
+fn captured(file: &File, plan: &Plan, names: &[String], values: Values) -> HashMap<u32, Captured> {
     let headers = Headers::read(file);
     let Some(debug) = headers.as_ref().and_then(|h| Debug::of(h, Rc::new(file), None)) else { return HashMap::new() };
     let is_hook = |address: u64| plan.hooks.iter().any(|(_, site)| site.start == address);
     let of = |number: u32, address: u64| {
         let name = names.get(number as usize).filter(|_| !is_hook(address))?;
-        Some((number, Captured::of(&debug.signature(name, address, true)?, strings)?))
+        Some((number, Captured::of(&debug.signature(name, address, true)?, values)?))
     };
     plan.sites.iter().filter_map(|site| of(site.number, site.start)).collect()
 }

@@ -36,6 +36,11 @@ pub const NULL: u16 = 0x4000;
 /// In a head: the memory ends within the string.
 pub const ENDS: u16 = 0x8000;
 
+/// The name of a further argument: the text that the argument with this name leads to, which itself is an address.
+pub fn text_of(name: &str) -> String {
+    format!("str({name})")
+}
+
 /// The most values of a signature, members of a structure, and names of an enumeration.
 pub const MOST: usize = 64;
 /// The longest text of a signature.
@@ -131,6 +136,22 @@ pub enum Value<'s> {
     Members(Vec<(&'s str, Value<'s>)>),
     /// Not known: it could not be found, or the record was full.
     Unknown,
+}
+
+impl Value<'_> {
+    /// It as an integer of 64 bits; `shape` is that of the value. None where it is none.
+    pub fn number(&self, shape: &Shape) -> Option<i64> {
+        match (self, shape) {
+            (Value::Signed(n), _) => i64::try_from(*n).ok(),
+            (Value::Unsigned(n), _) => u64::try_from(*n).ok().map(|n| n as i64),
+            (Value::Named(name), Shape::Int { names, .. }) => names.iter().find(|n| n.1 == *name).map(|n| n.0),
+            (Value::Bool(b), _) => Some((*b).into()),
+            (Value::Char(c), _) => Some((*c).into()),
+            (Value::Address(a), _) => Some(*a as i64),
+            (Value::Null, _) => Some(0),
+            _ => None,
+        }
+    }
 }
 
 impl Signature {

@@ -8,7 +8,7 @@ use crate::view::{self, Of, calls};
 use crate::{complain, show};
 use engine::capture::captures::Captures;
 use engine::pipeline::selection::Selection;
-use engine::request::functions::Functions;
+use engine::request::functions::{Functions, STRINGS, Values};
 use engine::request::select::Calls;
 use engine::stats::Report;
 use engine::{Error, Result};
@@ -45,7 +45,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
 pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let selected = calls::selection(ask)?;
     let functions = Functions {
-        values: ask.capture.args.then_some(engine::request::functions::STRINGS),
+        values: ask.capture.args.then_some(Values { strings: STRINGS, numbers: false }),
         minimum: Some(selected.shortest).filter(|ns| *ns > 0),
         shown: ask.calls.function.clone(),
         programs: ask.capture.program.clone(),

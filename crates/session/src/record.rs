@@ -14,7 +14,7 @@ use engine::plan::{Backend, Plan};
 use engine::request::call_enabling::{self, CallEnabling};
 use engine::request::enabling::{self, Enabling, What};
 use engine::request::expression::Expression;
-use engine::request::functions::{self, FunctionEnabling, Functions};
+use engine::request::functions::{self, FunctionEnabling, Functions, Values};
 use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
 use engine::request::parse;
@@ -42,6 +42,8 @@ pub struct Own {
     pub sinks: Vec<Box<dyn Sink>>,
     /// What is enabled may be adjusted before it begins.
     pub adjust: Option<Box<Adjust>>,
+    /// Arguments and results of functions that are captured, unless others are asked for.
+    pub values: Option<Values>,
 }
 
 /// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
@@ -49,7 +51,7 @@ pub struct Own {
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
 pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
-    run_own(ask, Own { sinks, adjust: None })
+    run_own(ask, Own { sinks, ..Own::default() })
 }
 
 /// Records, with what somebody adds.
@@ -57,7 +59,7 @@ pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
 pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
-    let Own { sinks: own, adjust } = own;
+    let Own { sinks: own, adjust, values } = own;
     let requests = requests(ask)?;
     let calls = calls_of(&requests);
     let default = if own.is_empty() { Some("text") } else { None };
@@ -66,7 +68,7 @@ pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
         sinks.all.extend(own);
         sinks
     });
-    through(ask, With { selection: selection(ask, calls)?, requests, default, sinks, said: Vec::new(), adjust })
+    through(ask, With { selection: selection(ask, calls)?, requests, default, sinks, said: Vec::new(), adjust, values })
 }
 
 /// The selection of these calls, in the form of `-e` of trace, with what `-e` selects otherwise.
@@ -89,17 +91,22 @@ pub struct With<'a> {
     pub said: Vec<(String, String)>,
     /// What is enabled may be adjusted before it begins.
     pub adjust: Option<Box<Adjust>>,
+    /// Arguments and results of functions that are captured, unless others are asked for.
+    pub values: Option<Values>,
 }
 
-/// The plan for all that the requests enable.
-pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection) -> Result<Planned> {
+/// The plan for all that the requests enable. `values`: of functions, unless `--args` asks for others.
+pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, values: Option<Values>) -> Result<Planned> {
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
     if ask.capture.args {
         let Some(OfAgent { functions, .. }) = of_agent.as_mut().filter(|a| !a.functions.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
         };
-        functions.values = Some(u16::try_from(ask.format.string()).unwrap_or(u16::MAX));
+        let strings = u16::try_from(ask.format.string()).unwrap_or(u16::MAX);
+        functions.values = Some(Values { strings, numbers: false });
+    } else if let Some(of_agent) = &mut of_agent {
+        of_agent.functions.values = values;
     }
     let captures = stacks::with_calls(&ask.format, more);
     match of_agent {
@@ -113,8 +120,8 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection) -> R
 /// # Errors
 /// Those of [`run_with`].
 pub fn through(ask: &Ask, with: With<'_>) -> Result<Status> {
-    let With { requests, selection, default, sinks, said, adjust } = with;
-    let Planned { mut plan, why, selection } = planned(ask, requests, selection)?;
+    let With { requests, selection, default, sinks, said, adjust, values } = with;
+    let Planned { mut plan, why, selection } = planned(ask, requests, selection, values)?;
     only_of_recordings(ask, &plan)?;
     if let Some(adjust) = adjust {
         adjust(&mut plan.enablings)?;

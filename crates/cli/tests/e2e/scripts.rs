@@ -387,3 +387,60 @@ fn what_the_kernel_refuses_runs_in_trapline() {
         );
     }
 }
+
+/// Arguments and results of functions, read from inside the process: live, attached and recorded, without root.
+#[test]
+fn functions_have_arguments_and_results() {
+    let compiled = |name, args| testkit::compile("gcc", name, "script_values.c", args);
+    let Some(program) = compiled("script_values", &["-g", "-O1"]) else { return };
+    let Some(bare) = compiled("script_values_bare", &["-O1"]) else { return };
+    let text = "function:add { printf(\"%s %s %d %d %s %d %d %d %s\\n\", probe, func, args.n, args.c, str(args.s), args.e, args.b, arg0, str(arg2)); @p[args.p != 0, arg3 == (uint64)args.p] = count(); }
+        function:add:return { printf(\"%s %d of %d\\n\", probe, retval, args.n); @[args.n < 0] = sum(retval); }
+        function:work { @w[arg0, str(args.s)] = count(); } function:work:return { @r[retval] = count(); }";
+    let expected = "function:add add -1 200 hello 1 1 -1 hello\nfunction:add:return -1 of -1\n\
+        function:add add 0 200 hello 1 1 0 hello\nfunction:add:return 112 of 0\n\
+        function:add add 1 200 hello 1 1 1 hello\nfunction:add:return 113 of 1\n\
+        function:add add 5 1  0 0 5 \nfunction:add:return 5 of 5\n\n\n\
+        @[true]: -1\n@[false]: 230\n@p[false, true]: 1\n@p[true, true]: 3\n@r[117]: 1\n@w[3, odd]: 1\n";
+    lab::each_user(|user| {
+        assert_eq!(script(user, text, &program), expected);
+        // Another program is started by that of -c: what its arguments are is known when they are reached.
+        let later =
+            "function:work { @[args.n, str(args.s)] = count(); } function:work:return { @r[retval] = count(); }";
+        assert_eq!(script(user, later, &format!("sh -c {program}")), "\n\n@[3, odd]: 1\n@r[117]: 1\n");
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let within = |args: &[&str]| lab::run(lab::trapline(user, args).current_dir(&dir));
+        std::fs::write(dir.join("script.bt"), text).expect("a script");
+        let out = within(&["record", "-q", "--for", "script.bt", "-o", "read", &program]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let past = within(&["run", "--trace", "read", "script.bt"]);
+        assert_eq!((past.code(), past.out().as_str()), (0, expected), "{}", past.stderr);
+        let out = within(&["record", "-q", "--script", "script.bt", "-o", "ran", &program]);
+        assert_eq!((out.code(), out.out().as_str()), (0, expected), "{}", out.stderr);
+        assert_eq!(within(&["report", "ran"]).out(), expected);
+        // As graph --args has them.
+        within(&["record", "-q", "--args", "-e", "function:work", "-o", "shown", &program]);
+        let past = within(&["run", "--trace", "shown", "-e", later]);
+        assert_eq!(past.out(), "\n\n@[3, odd]: 1\n@r[117]: 1\n", "{}", past.stderr);
+        within(&["record", "-q", "-e", "function:work", "-o", "without", &program]);
+        for (args, says) in [
+            (&["--trace", "without", "-e", later][..], "function:work: the trace has no values of calls"),
+            (&["-e", "function:add { @ = sum(args.m); }", "-c", &program], "it has n, c, s, p, e, b"),
+            (&["-e", "function:add { @ = sum(retval); }", "-c", &program], "'retval' is not known at function:add"),
+            (&["-e", "function:add { @ = sum(arg0); }", "-c", &bare], "no debug information says what it takes"),
+        ] {
+            let out = within(&[&["run"], args].concat());
+            assert!(out.code() == 2 && out.stderr.contains(says), "{args:?}: {}", out.stderr);
+        }
+    });
+    lab::each_user(|user| {
+        let mut running = lab::start(&mut lab::as_user(user, &[&program, "forever"]));
+        running.must_run();
+        let text = "function:work:return { printf(\"%d of %d %s\\n\", retval, args.n, str(args.s)); exit(); }";
+        let out = run(user, &["-q", "-e", text, "-p", &running.pid().to_string()]);
+        assert_eq!((out.code(), out.out().as_str()), (0, "117 of 3 odd\n\n\n"), "{}", out.stderr);
+        lab::kill("KILL", running.pid().into());
+        running.end();
+    });
+}

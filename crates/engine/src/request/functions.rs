@@ -28,14 +28,23 @@ pub struct Functions {
     pub buffer: Option<usize>,
     /// Programs whose functions are traced, as patterns of their paths or names; empty: all.
     pub programs: Vec<String>,
-    /// Arguments and results too: so many bytes of a string.
-    pub values: Option<u16>,
+    /// Arguments and results too.
+    pub values: Option<Values>,
     /// Patterns of the enablings that the session begins with.
     pub enabled: Vec<String>,
     /// None at all: the agent is there for something else.
     pub none: bool,
     /// Allocations too.
     pub heap: Option<heap_enabling::Wanted>,
+}
+
+/// Arguments and results, as they are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Values {
+    /// So many bytes of a string; 0: none.
+    pub strings: u16,
+    /// For scripts: addresses are numbers, and the strings that they lead to are further arguments ([`events::values::text_of`]).
+    pub numbers: bool,
 }
 
 /// Functions that are recorded, as one `-e` enables them.

@@ -56,9 +56,11 @@ pub enum Arguments {
     Result,
     /// `args.NAME` and `retval`.
     Span,
+    /// `args.NAME`, `arg0` … and `retval`.
+    Call,
 }
 
-use Arguments::{Both, Named, Numbered, Span as Spans};
+use Arguments::{Both, Call, Named, Numbered, Span as Spans};
 
 macro_rules! providers {
     ($($name:literal [$($alias:literal)*] [$($form:literal)*] $path:literal $arguments:expr, $known:literal, $help:literal;)*) => {
@@ -79,7 +81,7 @@ providers! {
     "rawtracepoint" ["rt"] ["EVENT" "MODULE:EVENT"] false Both, true, "a static probe of the kernel, with its raw arguments";
     "syscall" [] ["NAME" "NAME:entry|return"] false Spans, true, "a system call, from entry to return";
     "process" [] ["EVENT"] false Named, true, "what happens to processes: fork, exec, exit, signal";
-    "function" [] ["NAME" "NAME:return"] false Spans, true, "a function of the traced program, without rights";
+    "function" [] ["NAME" "NAME:return"] false Call, true, "a function of the traced program, without rights";
     "heap" [] ["EVENT"] false Named, true, "an allocation or a free of the traced program";
     "slab" [] ["CACHE" "CACHE:EVENT"] false Named, true, "an allocation of the kernel";
     "software" ["s"] ["EVENT" "EVENT:COUNT"] false Arguments::None, true, "an event that the kernel counts";

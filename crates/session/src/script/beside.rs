@@ -24,6 +24,7 @@ use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::Monitor;
 use engine::provider::{self, quoting};
 use engine::request::enabling::Enabling;
+use engine::request::functions::Values;
 use engine::request::parse::{Request, is_clause, is_probe, label};
 use engine::request::probe_enabling;
 use engine::request::select::Calls;
@@ -38,7 +39,9 @@ const NAMED: usize = 64;
 
 /// Runs `record`.
 pub fn record(ask: &Ask) -> Result<Status> {
-    let Some(Clauses { ask, script, requests, found, adjust }) = Clauses::of(ask)? else { return record::run(ask) };
+    let Some(Clauses { ask, script, requests, found, values, adjust }) = Clauses::of(ask)? else {
+        return record::run(ask);
+    };
     let own = record::requests(&ask)?;
     let calls = if own.is_empty() { vec!["none".into()] } else { record::calls_of(&own) };
     let mut selection = record::selection(&ask, calls)?;
@@ -46,7 +49,8 @@ pub fn record(ask: &Ask) -> Result<Status> {
     let lives = !own.is_empty() && !record::is_without_calls(&own);
     let Joined { requests, probes, asked } = join(own, requests)?;
     let is_kept = ask.keep.output.is_some();
-    let with = |sinks, said| With { selection, requests, default: Some("text"), sinks, said, adjust: Some(adjust) };
+    let (default, adjust) = (Some("text"), Some(adjust));
+    let with = |sinks, said| With { selection, requests, default, sinks, said, adjust, values };
     let Some(script) = script else {
         let said = if is_kept { recorded::of_reader(&found) } else { Vec::new() };
         return record::through(&ask, with(Box::new(|views, _| Sinks::from(views)), said));
@@ -68,7 +72,7 @@ pub fn record(ask: &Ask) -> Result<Status> {
 
 /// Runs `trace`.
 pub fn trace(ask: &Ask) -> Result<Status> {
-    let Some(Clauses { ask, script: Some(script), requests, found, adjust }) = Clauses::of(ask)? else {
+    let Some(Clauses { ask, script: Some(script), requests, found, values, adjust }) = Clauses::of(ask)? else {
         return crate::trace::run(ask);
     };
     let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
@@ -83,7 +87,7 @@ pub fn trace(ask: &Ask) -> Result<Status> {
     let hidden = add(&mut selection.calls, &requests)?;
     let Joined { requests, probes, asked } = join(own, requests)?;
     let unasked = Unasked::new(&hidden, lives, probes, asked, &found)?;
-    let record::Planned { mut plan, why, selection } = record::planned(&ask, requests, selection)?;
+    let record::Planned { mut plan, why, selection } = record::planned(&ask, requests, selection, values)?;
     adjust(&mut plan.enablings)?;
     combinations::say_without_effect(&ask, true);
     combinations::say_without_file(&ask);
@@ -126,6 +130,8 @@ struct Clauses {
     requests: Vec<Request>,
     /// What its patterns are.
     found: Found,
+    /// What it reads of calls of functions.
+    values: Option<Values>,
     /// Has programs read the memory that the clauses want.
     adjust: Box<Adjust>,
 }
@@ -163,16 +169,17 @@ impl Clauses {
             text.push('\n');
         }
         text += &clauses.iter().map(|clause| with_calls(clause)).collect::<Vec<_>>().join("\n");
-        let catalogue = Catalogue::new(!ask.target.all && traces_calls_by_ptrace(&ask), pid_of(&ask));
+        let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
+        let catalogue = Catalogue::new(of_calls, pid_of(&ask), ask.target.command.first());
         let program = compile(&ask, (&name, &text), &catalogue)?;
         let places = find(&program, (&name, &text), &catalogue)?;
         known(&program, (&name, &text))?;
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
-        let found = catalogue.found();
+        let (found, values) = (catalogue.found(), places.values);
         let reader = (program.clone(), places.clone());
         let adjust = Box::new(move |all: &mut [Enabling]| collecting::read_memory(&reader.0, &reader.1, all));
         let script = (!reads).then_some(Ready { program, places, source: (name, text), catalogue });
-        Ok(Some(Clauses { ask, script, requests, found, adjust }))
+        Ok(Some(Clauses { ask, script, requests, found, values, adjust }))
     }
 }
 

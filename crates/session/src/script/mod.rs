@@ -10,6 +10,7 @@
 
 mod among;
 mod beside;
+mod called;
 mod collecting;
 mod kernel_types;
 mod places;
@@ -49,7 +50,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     whose(&mut ask)?;
     let (name, text) = source(&ask)?;
     let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
-    let catalogue = Catalogue::new(of_calls, pid_of(&ask));
+    let catalogue = Catalogue::new(of_calls, pid_of(&ask), ask.target.command.first());
     let program = compile(&ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
     if ask.script.dry_run {
@@ -68,7 +69,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let (output, manner) = (output_of(&ask)?, manner_of(&ask));
     let output = if is_alone { output.of_the_past() } else { output };
     ask.keep.output = None;
-    let requests = places.requests.clone();
+    let (requests, values) = (places.requests.clone(), places.values);
     let quiet = ask.quiet;
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
     let script = Rc::new(RefCell::new(script));
@@ -90,6 +91,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
         ask.quiet = ask.quiet.max(1);
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
         let own = record::Own {
+            values,
             sinks: vec![Box::new(sink)],
             adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };
@@ -114,7 +116,7 @@ fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)
         }
     }
     let trace = report::open(dir)?;
-    let catalogue = Catalogue::recorded(trace.classes().collect(), recorded::found(&trace));
+    let catalogue = Catalogue::recorded(&trace, recorded::found(&trace));
     let program = compile(ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
     known(&program, (&name, &text))?;

@@ -6,16 +6,21 @@
 //! ```
 
 use super::kernel_types::{KernelTypes, pointee};
+use ctf::trace::Trace;
 use engine::capture::captures;
-use engine::provider::{self, Probe, quoting};
+use engine::pipeline::functions::shown_name;
+use engine::provider::{self, ArgInfo, Probe, quoting};
+use engine::request::functions::{self, Values};
 use engine::request::parse::is_probe;
 use engine::request::probe_enabling;
 use engine::request::select::Calls;
 use engine::rights;
 use engine::{Error, Result};
+use events::functions::Table;
 use events::registry;
 use events::schema::{Class, Ret, Schema};
 use events::types::{Fmt, Type as Field};
+use events::values::Shape;
 use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::attach::Point;
@@ -24,8 +29,12 @@ use lang::script::ir::{Leaf, What};
 use lang::script::types::{Space, Type};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::path::Path;
 use std::rc::Rc;
+
+/// So many bytes of a string that an argument of a function leads to are captured.
+const MOST_TEXT: u16 = 128;
 
 /// More probes than this are asked for by their pattern: they share a program.
 const APART: usize = 64;
@@ -47,8 +56,12 @@ pub struct Catalogue {
     pub of_calls: bool,
     /// The process that `-c` starts, or that `-p` names.
     pub child: Option<u32>,
+    /// The program whose functions are traced.
+    program: Option<String>,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
+    /// Functions of a trace, where it has their values.
+    functions: Option<Table>,
     /// Patterns of the script that was recorded: the probes that they were then.
     found: Found,
     known: RefCell<HashMap<String, Rc<[Probe]>>>,
@@ -75,24 +88,33 @@ pub enum Kind {
 }
 
 impl Catalogue {
-    /// Of this machine.
-    pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
-        Catalogue {
+    /// Of this machine. `command`: the program that is started.
+    pub fn new(of_calls: bool, child: Option<u32>, command: Option<&OsString>) -> Catalogue {
+        let mut catalogue = Catalogue {
             of_calls,
             child,
+            program: command.and_then(|c| c.to_str()).map(str::to_string),
             recorded: None,
+            functions: None,
             found: Found::new(),
             known: RefCell::default(),
             types: KernelTypes::default(),
+        };
+        if catalogue.program.is_none() && child.is_some() {
+            catalogue.program = Some(catalogue.file(""));
         }
+        catalogue
     }
 
     /// Of a trace: what it has.
-    pub fn recorded(classes: Vec<&'static Schema>, found: Found) -> Catalogue {
+    pub fn recorded(trace: &Trace, found: Found) -> Catalogue {
+        let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
         Catalogue {
             of_calls: true,
             child: None,
-            recorded: Some(classes),
+            program: None,
+            recorded: Some(trace.classes().collect()),
+            functions: has_values.then(|| trace.data.functions(&trace.known, shown_name)),
             found,
             known: RefCell::default(),
             types: KernelTypes::default(),
@@ -182,6 +204,34 @@ impl Catalogue {
         Ok(found)
     }
 
+    /// What functions take, or return: what all of a name have in common.
+    fn of_functions(&self, pattern: &str, at_return: bool) -> Known {
+        let Some(table) = self.functions.as_ref().filter(|_| self.recorded.is_some()) else {
+            let Some(program) = self.program.as_ref().filter(|_| self.recorded.is_none()) else { return Known::Late };
+            let provider = if at_return { "uretprobe" } else { "uprobe" };
+            let probes = format!("{provider}:{}:{}", quoting::quote(program), quoting::quote(pattern));
+            let Ok(found) = self.find(&probes) else { return Known::Late };
+            // Where they are not described, they have registers.
+            let is_described = |p: &&Probe| at_return || p.args.is_empty() || !p.aliases.is_empty();
+            // Strings by value are what str() takes, and nothing else.
+            let is_string = |a: &ArgInfo| ["&str", "String", "string"].iter().any(|end| a.ty.c.ends_with(end));
+            let text = |a: &ArgInfo| is_string(a).then(|| Type::Pointer(Box::new(Type::int(1, true)), Space::User));
+            let one = |a: &ArgInfo| Some((a.name.clone(), type_of(a, Space::User).or_else(|| text(a))?));
+            let of = |p: &Probe| p.args.iter().filter_map(one).collect();
+            return common(found.iter().filter(is_described).map(of)).map_or(Known::Never, Known::Now);
+        };
+        let fits = |n: &u32| table.names(*n).any(|name| functions::matches(pattern, name));
+        let of = |n: u32| {
+            let signature = table.signature(n)?;
+            let one = |(name, shape): (&str, &Shape)| Some((name.to_string(), type_of_shape(shape)?));
+            Some(match at_return {
+                true => signature.result.iter().filter_map(|shape| one(("retval", shape))).collect(),
+                false => signature.arguments.iter().filter_map(|(name, shape)| one((name, shape))).collect(),
+            })
+        };
+        common((1..=table.last()).filter(fits).filter_map(of)).map_or(Known::Never, Known::Now)
+    }
+
     /// The arguments that all probes of a pattern have.
     fn common(&self, pattern: &str) -> Option<Vec<(String, Type)>> {
         let found = self.find(pattern).ok()?;
@@ -203,6 +253,36 @@ impl Catalogue {
             all.retain(|a| theirs.contains(a));
         }
         Some(all)
+    }
+}
+
+/// What is known of functions before they are called.
+enum Known {
+    /// Names and types.
+    Now(Vec<(String, Type)>),
+    /// Nothing: they are in other files than the program that is started.
+    Late,
+    /// Nothing: they are not described.
+    Never,
+}
+
+/// What all of several lists have.
+fn common(mut lists: impl Iterator<Item = Vec<(String, Type)>>) -> Option<Vec<(String, Type)>> {
+    let mut all = lists.next()?;
+    lists.for_each(|other| all.retain(|a| other.contains(a)));
+    Some(all)
+}
+
+/// The type that a value of a function has in scripts; none where they cannot read it.
+fn type_of_shape(shape: &Shape) -> Option<Type> {
+    let pointer = |of| Some(Type::Pointer(Box::new(of), Space::User));
+    match shape {
+        Shape::Int { size: size @ (1 | 2 | 4 | 8), signed, .. } => Some(Type::int(*size, *signed)),
+        Shape::Bool(_) => Some(Type::int(1, false)),
+        Shape::Char(size @ (1 | 2 | 4)) => Some(Type::int(*size, true)),
+        Shape::Pointer => pointer(Type::default()),
+        Shape::Text | Shape::String => pointer(Type::int(1, true)),
+        _ => None,
     }
 }
 
@@ -374,7 +454,10 @@ impl lang::script::World for Catalogue {
             Kind::Calls(name, As::Exit) => call(&name).map(|_| vec![("ret".into(), Type::INT)]),
             Kind::Calls(name, _) => call(&name).map(of_schema),
             Kind::Process(name) => process(&name).map(of_schema),
-            Kind::Functions(..) => Some(Vec::new()),
+            Kind::Functions(pattern, _) => match self.of_functions(&pattern, false) {
+                Known::Now(all) => Some(all),
+                Known::Late | Known::Never => None,
+            },
             Kind::Heap(name) => {
                 let probe = engine::heap::classes::Probe::named(&name)?;
                 let ty = |n: &str| match n {
@@ -387,8 +470,17 @@ impl lang::script::World for Catalogue {
         }
     }
 
+    fn late(&self, point: &Point) -> Option<Type> {
+        let Kind::Functions(pattern, _) = self.kind(point) else { return None };
+        matches!(self.of_functions(&pattern, false), Known::Late).then_some(Type::INT)
+    }
+
     fn retval(&self, point: &Point) -> Option<Type> {
         match self.kind(point) {
+            Kind::Functions(pattern, true) => match self.of_functions(&pattern, true) {
+                Known::Now(all) => all.into_iter().find(|a| a.0 == "retval").map(|a| a.1),
+                Known::Late | Known::Never => None,
+            },
             Kind::Calls(name, _) => match call(&name)?.ret {
                 Ret::Int(int) => Some(Type::int(8, int.signed)),
                 _ => Some(Type::INT),
@@ -436,6 +528,10 @@ pub struct Places {
     pub end: Vec<usize>,
     /// Other names of arguments, by probe.
     pub aliases: HashMap<String, Vec<(String, String)>>,
+    /// What is captured of calls of functions.
+    pub values: Option<Values>,
+    /// A clause reads arguments of functions at their return.
+    pub keeps_arguments: bool,
     /// The requests of `-e`.
     pub requests: Vec<String>,
     /// How many probes there are.
@@ -460,11 +556,15 @@ struct Captured {
     /// `cpu`, `uid`, `gid`, in that order.
     of_task: [bool; 3],
     strings: Vec<String>,
+    arguments: bool,
+    result: bool,
 }
 
 impl Captured {
     fn add(&mut self, leaf: &Leaf) {
         let frames = || frames_of(leaf).max(1);
+        self.arguments |= matches!(leaf.what, What::Arg(_) | What::Number(_) | What::TextOf(_) | What::TextOfNumber(_));
+        self.result |= leaf.what == What::Value("retval");
         match &leaf.what {
             What::Value("kstack") | What::Kind("kstack", _) => {
                 self.kstack = self.kstack.max(frames()).min(captures::KERNEL.into());
@@ -604,6 +704,9 @@ impl Places {
                 self.runs(format!("process:{name}"), (As::Whole, nth));
             }
             Kind::Functions(pattern, at_return) => {
+                if captured.arguments || captured.result {
+                    self.read_values(catalogue, &pattern, captured, at_return)?;
+                }
                 self.attached += 1;
                 let role = if at_return { As::Exit } else { As::Entry };
                 want(&format!("function:{}", quoting::quote(&pattern)), false);
@@ -644,6 +747,29 @@ impl Places {
         Ok(())
     }
 
+    /// A clause reads values of calls of functions, by a pattern of their names.
+    fn read_values(
+        &mut self,
+        catalogue: &Catalogue,
+        pattern: &str,
+        captured: &Captured,
+        at_return: bool,
+    ) -> Result<()> {
+        let refuse = |why: &str, todo| Err(Error::usage(format!("function:{pattern}"), why, todo));
+        if catalogue.recorded.is_some() && catalogue.functions.is_none() {
+            return refuse("the trace has no values of calls", "record them: trapline record --args, or --for SCRIPT");
+        }
+        // To look at all functions takes long.
+        if !pattern.contains(['*', '?']) && matches!(catalogue.of_functions(pattern, false), Known::Never) {
+            return refuse("no debug information says what it takes and returns", "compile the program with -g");
+        }
+        self.keeps_arguments |= at_return && captured.arguments;
+        let texts = if captured.strings.is_empty() { 0 } else { MOST_TEXT };
+        let strings = self.values.map_or(0, |v| v.strings).max(texts);
+        self.values = Some(Values { strings, numbers: true });
+        Ok(())
+    }
+
     /// A clause runs at a probe: once, however many of its patterns match.
     fn runs(&mut self, probe: String, run: Run) {
         let all = self.probes.entry(probe).or_default();
@@ -680,9 +806,11 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
     let points = || clause.points.iter();
     let has_stacks = || points().all(|p| !p.is_special() && !p.is_interval());
     let is_call = |p: &Point| matches!(p.provider.name, "syscall");
+    let is_entry = |p: &Point| p.provider.name == "function" && p.parts.len() == 1;
     let is_known = match name.as_str() {
+        "retval" => !points().any(is_entry),
         "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
-        | "func" | "retval" => true,
+        | "func" => true,
         "kstack" | "ustack" => has_stacks(),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
         _ if leaf.what.is_of_programs() => {

@@ -101,7 +101,7 @@ fn again(ask: &Ask, trace: &Trace, clocks: Clocks) -> Option<report::Beside> {
         let unasked = Unasked::new(calls, lives == "1", probes, several(ASKED), &found)?;
         let began: Vec<i64> = env(BEGAN).unwrap_or_default().split(' ').map(|n| n.parse().unwrap_or(0)).collect();
         let began = |nth: usize| began.get(nth).copied().unwrap_or(0);
-        let mut catalogue = Catalogue::recorded(trace.classes().collect(), found);
+        let mut catalogue = Catalogue::recorded(trace, found);
         catalogue.of_calls = began(4) == 1;
         catalogue.child = Some(began(5) as u32).filter(|pid| *pid != 0);
         let clocks = Clocks { realtime_offset: began(6), utc_offset: began(7), ..clocks };

@@ -1,9 +1,11 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
+use super::called::{Called, Which};
 use super::places::{As, frames_of};
 use engine::backend::code::id_of;
 use engine::pipeline::world::World;
 use events::event::Cap;
+use events::functions;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names as _;
 use events::{Event, Schema};
@@ -30,6 +32,12 @@ pub enum Get {
     Bytes(usize),
     /// The result.
     Result,
+    /// An argument of a function.
+    Of(Which),
+    /// The string of an argument of a function.
+    TextOf(Which),
+    /// The result of a function.
+    Returned,
     /// The number of the call.
     Id(i64),
     /// A string that is the same for all events of the class.
@@ -73,6 +81,15 @@ pub fn gets(
         let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
         schema.args[i..].iter().all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)))
     };
+    let of_function = |leaf: &Leaf| match &leaf.what {
+        What::Value("retval") => Some(Get::Returned),
+        What::Arg(name) => Some(Get::Of(Which::Named(name.clone()))),
+        What::Number(n) => Some(Get::Of(Which::Nth((*n).into()))),
+        What::TextOf(name) => Some(Get::TextOf(Which::Named(name.clone()))),
+        What::TextOfNumber(n) => Some(Get::TextOf(Which::Nth((*n).into()))),
+        _ => None,
+    };
+    let is_function = functions::kind(schema).is_some();
     let one = |leaf: &Leaf| match &leaf.what {
         What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
             let task = format!("task_{name}");
@@ -122,7 +139,7 @@ pub fn gets(
         },
         _ => Get::Nothing,
     };
-    leaves.iter().map(one).collect()
+    leaves.iter().map(|leaf| of_function(leaf).filter(|_| is_function).unwrap_or_else(|| one(leaf))).collect()
 }
 
 /// The stacks that clauses have read.
@@ -181,6 +198,8 @@ pub struct Seen<'a> {
     pub started: u64,
     /// How long the call of a function took, ns.
     pub duration: Option<u64>,
+    /// Its values, where they were captured.
+    pub called: Option<&'a Called<'a>>,
     /// The stacks that were read.
     pub stacks: &'a RefCell<Stacks>,
 }
@@ -219,6 +238,9 @@ impl run::Event for Seen<'_> {
             Get::Arg(i) => Some(Datum::Int(self.ev.arg(*i) as i64)),
             Get::Result if self.ev.caps() & CAP_NO_RESULT != 0 => None,
             Get::Result => Some(Datum::Int(self.ev.ret())),
+            Get::Of(which) => Some(Datum::Int(self.called?.number(which)?)),
+            Get::TextOf(which) => self.called?.text(which).map(|(text, cut)| Datum::Text(text, cut)),
+            Get::Returned => Some(Datum::Int(self.called?.result()?)),
             Get::Id(n) => Some(Datum::Int(*n)),
             Get::Own(text) => Some(Datum::Text(text.as_bytes(), false)),
             Get::Stack(i, most) => {

@@ -1,5 +1,6 @@
 //! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
 
+use super::called::Called;
 use super::collecting;
 use super::places::{As, Places, Run};
 use super::predicates;
@@ -61,8 +62,8 @@ pub struct Script {
     classes: HashMap<u16, Runs>,
     /// What runs for a function, by its number: at its entry, and at its return.
     functions: HashMap<(u32, bool), Rc<[Run]>>,
-    /// Open calls of functions, by thread: numbers and entries.
-    calls: HashMap<u32, Vec<(u32, u64)>>,
+    /// Open calls of functions, by thread.
+    calls: HashMap<u32, Vec<Open>>,
     stacks: RefCell<Stacks>,
     /// When each interval is due next.
     due: Vec<u64>,
@@ -95,6 +96,19 @@ pub struct Script {
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
 }
+
+/// A call of a function that has not returned.
+struct Open {
+    /// The number of the function.
+    number: u32,
+    /// When it was entered, ns.
+    time: u64,
+    /// Its arguments, where a clause reads them at the return.
+    arguments: Box<[u8]>,
+}
+
+/// Of so many open calls of a thread the arguments are kept.
+const MOST_KEPT: usize = 1 << 16;
 
 /// What of a script was to run in the kernel.
 #[derive(Default)]
@@ -553,7 +567,18 @@ impl Script {
         match functions::kind(schema) {
             // All functions have one class.
             Some(Kind::Entry | Kind::Exit) => {
-                runs.extend(self.places.functions.iter().map(|(_, run)| (*run, gets(run))));
+                let one = |(pattern, run): &(String, Run)| {
+                    let mut gets = gets(run);
+                    // A function's probe is what the script calls it.
+                    let end = if run.0 == As::Exit { ":return" } else { "" };
+                    for (get, leaf) in gets.iter_mut().zip(&self.program.clauses[run.1].leaves) {
+                        if leaf.what == What::Value("probe") {
+                            *get = Get::Own(format!("function:{pattern}{end}"));
+                        }
+                    }
+                    (*run, gets)
+                };
+                runs.extend(self.places.functions.iter().map(one));
             }
             _ => {
                 let own = self.places.probes.get(probe.as_ref()).into_iter().flatten();
@@ -581,7 +606,13 @@ impl Script {
         Rc::clone(found)
     }
 
-    fn run_all(&mut self, ev: &Event<'_>, world: &World, wanted: Option<Rc<[Run]>>, duration: Option<u64>) {
+    fn run_all(
+        &mut self,
+        ev: &Event<'_>,
+        world: &World,
+        wanted: Option<Rc<[Run]>>,
+        (duration, called): (Option<u64>, Option<&Called<'_>>),
+    ) {
         let runs = self.runs_of(ev.schema);
         let started = self.started;
         let one = |script: &mut Script, ((role, clause), gets): &(Run, Vec<Get>)| {
@@ -590,7 +621,7 @@ impl Script {
                 return;
             }
             script.with_host(Some(world), ev.time(), |machine, host, stacks| {
-                let seen = Seen { ev, world, gets, role: *role, started, duration, stacks };
+                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks };
                 machine.run(*clause, &seen, host);
             });
         };
@@ -603,19 +634,27 @@ impl Script {
     fn function(&mut self, ev: &Event<'_>, kind: Kind, world: &World) {
         let number = ev.value_of("number") as u32;
         let calls = self.calls.entry(ev.tid()).or_default();
+        let signature = self.places.values.and_then(|_| world.signature(number));
         match kind {
             Kind::Entry => {
-                calls.push((number, ev.time()));
+                let values = ev.bytes_of("values");
+                let keeps = self.places.keeps_arguments && calls.len() < MOST_KEPT;
+                let arguments = if keeps { values.into() } else { Box::default() };
+                calls.push(Open { number, time: ev.time(), arguments });
                 let runs = self.clauses_of(number, world, false);
-                self.run_all(ev, world, Some(runs), None);
+                let called = signature.filter(|_| !runs.is_empty()).map(|s| Called::new(s, values, &[]));
+                self.run_all(ev, world, Some(runs), (None, called.as_ref()));
             }
             Kind::Exit => {
                 // What an exception or longjmp has left returns never.
-                let at = calls.iter().rposition(|(n, _)| *n == number);
-                let duration = at.map(|at| ev.time().saturating_sub(calls[at].1));
-                calls.truncate(at.unwrap_or(calls.len()));
+                let at = calls.iter().rposition(|open| open.number == number);
+                let open = at.and_then(|at| calls.drain(at..).next());
+                let duration = open.as_ref().map(|open| ev.time().saturating_sub(open.time));
+                let arguments = open.map_or_else(Box::default, |open| open.arguments);
                 let runs = self.clauses_of(number, world, true);
-                self.run_all(ev, world, Some(runs), duration);
+                let result = ev.bytes_of("values");
+                let called = signature.filter(|_| !runs.is_empty()).map(|s| Called::new(s, &arguments, result));
+                self.run_all(ev, world, Some(runs), (duration, called.as_ref()));
             }
             Kind::Lost | Kind::Begun => calls.clear(),
         }
@@ -729,7 +768,7 @@ impl Sink for ScriptSink {
         script.last = ev.time();
         match functions::kind(ev.schema) {
             Some(kind) => script.function(ev, kind, world),
-            None => script.run_all(ev, world, None, None),
+            None => script.run_all(ev, world, None, (None, None)),
         }
         script.flow()
     }

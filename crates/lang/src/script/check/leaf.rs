@@ -58,7 +58,8 @@ impl Checker<'_> {
     /// A value, or a constant.
     pub(super) fn name(&mut self, name: &str, span: Span) -> Result<Expr> {
         if let Some(n) = name.strip_prefix("arg").and_then(|n| n.parse::<u8>().ok()).filter(|n| *n < 64) {
-            self.has(span, name, |a| matches!(a, Arguments::Numbered | Arguments::Both), "arguments with numbers")?;
+            let numbered = |a| matches!(a, Arguments::Numbered | Arguments::Both | Arguments::Call);
+            self.has(span, name, numbered, "arguments with numbers")?;
             return self.leaf(What::Number(n), Type::UINT, span);
         }
         match table::row(name) {
@@ -89,11 +90,14 @@ impl Checker<'_> {
                 return Err(e.hint("write args.NAME"));
             }
             "retval" => {
-                self.has(span, r.name, |a| matches!(a, Arguments::Result | Arguments::Span), "a result")?;
+                let has_result = |a| matches!(a, Arguments::Result | Arguments::Span | Arguments::Call);
+                self.has(span, r.name, has_result, "a result")?;
                 let types: Vec<Type> = self.points.iter().map(|p| self.world.retval(p).unwrap_or(Type::INT)).collect();
                 ty = types.first().filter(|t| types.iter().all(|u| u == *t)).cloned().unwrap_or(Type::INT);
             }
-            "dur" => self.has(span, r.name, |a| a == Arguments::Span, "a start and an end")?,
+            "dur" => {
+                self.has(span, r.name, |a| matches!(a, Arguments::Span | Arguments::Call), "a start and an end")?
+            }
             "curtask" => {
                 let known = self.world.structure("task_struct").is_some();
                 let task = if known { Type::Struct("task_struct".into()) } else { Type::None };
@@ -126,13 +130,18 @@ impl Checker<'_> {
 
     /// `args.NAME`
     pub(super) fn arg(&mut self, name: &str, span: Span) -> Result<Expr> {
-        let named = |a| matches!(a, Arguments::Named | Arguments::Both | Arguments::Span);
+        let named = |a| matches!(a, Arguments::Named | Arguments::Both | Arguments::Span | Arguments::Call);
         self.has(span, &format!("args.{name}"), named, "named arguments")?;
         let mut ty: Option<Type> = None;
         for p in self.points {
-            let Some(args) = self.world.args(p) else {
+            let late = self.world.late(p).map(|ty| vec![(name.to_owned(), ty)]);
+            let Some(args) = late.or_else(|| self.world.args(p)) else {
                 let e = Diagnostic::new(Code::Field, span, format!("the arguments of '{}' are not known", p.name()));
-                return Err(e.hint("`trapline list -v PROBE` shows those of probes that exist"));
+                let hint = match p.provider.name {
+                    "function" => "debug information says what they are: compile the program with -g",
+                    _ => "`trapline list -v PROBE` shows those of probes that exist",
+                };
+                return Err(e.hint(hint));
             };
             let Some((_, found)) = args.iter().find(|a| a.0 == name) else {
                 let e = Diagnostic::new(Code::Field, span, format!("'{}' has no argument '{name}'", p.name()));

@@ -37,6 +37,11 @@ pub trait World {
     /// The named arguments of a probe; None: nothing is known of them.
     fn args(&self, point: &Point) -> Option<Vec<(String, Type)>>;
 
+    /// The type of every argument of a probe whose arguments are known only when it is reached.
+    fn late(&self, _point: &Point) -> Option<Type> {
+        None
+    }
+
     /// The type of a probe's result.
     fn retval(&self, _point: &Point) -> Option<Type> {
         None
