@@ -209,6 +209,122 @@ fn readable_tracefs(dir: &Path, tracepoints: &[&str]) -> bool {
     lab::run(&mut lab::as_user(User::Me, &["chmod", "-R", "a+rX", dir.to_str().expect("UTF-8")])).code() == 0
 }
 
+/// Runs a command of nobody's that sees this tracefs.
+fn shown_tracefs(tracefs: &Path, command: &[&str]) -> Outcome {
+    let script = "mount --bind \"$1\" /sys/kernel/tracing && shift && exec setpriv --reuid nobody --regid nogroup --clear-groups -- \"$@\"";
+    let args = ["unshare", "-m", "sh", "-c", script, "sh", tracefs.to_str().expect("UTF-8")];
+    lab::run(&mut lab::as_user(User::Me, &[&args[..], command].concat()))
+}
+
+/// Scripts show what filters and probes do: every value, function and map that leads elsewhere is refused, or reads nothing.
+// Slow: a session for each script.
+#[test]
+fn no_script_shows_another_user_or_memory_of_the_kernel() {
+    let Some(trapline) = with_capabilities().filter(|_| possible()) else { return };
+    let Some(probes) = lab::program("probes") else { return };
+    let Some(_paranoid) = as_it_is() else { return };
+    let tracefs = lab::scratch();
+    let tracepoints = [
+        "sched/sched_switch",
+        "sched/sched_waking",
+        "sched/sched_process_exec",
+        "syscalls/sys_enter_openat",
+        "raw_syscalls/sys_enter",
+    ];
+    if !lab::has("unshare") || !readable_tracefs(&tracefs, &tracepoints) {
+        return lab::skip("kernel:tracefs", "tracepoints cannot be shown to nobody");
+    }
+    let _alone = alone();
+    let busy = lab::dir().join("rootsprocess");
+    let _ = std::fs::copy("/bin/dd", &busy);
+    let busy = busy.to_str().expect("UTF-8");
+    let mut command = lab::as_user(User::Me, &[busy, "if=/dev/zero", "of=/dev/null", "bs=512"]);
+    let roots: Vec<_> =
+        (0..2).map(|_| lab::start(command.env("SECRET", SECRET.repeat(20)).stderr(Stdio::null()))).collect();
+    let root = roots[0].pid().to_string();
+    let (open, switch) = ("tracepoint:syscalls:sys_enter_openat", "tracepoint:sched:sched_switch");
+    let own = format!("uprobe:{probes}:worked");
+    let work = format!("sh -c '{probes} 3 >/dev/null; cat /etc/hostname >/dev/null; sleep 0.05'");
+    let run = |text: &str, target: [&str; 2]| {
+        shown_tracefs(&tracefs, &[&[&trapline, "run", "-q", "-f", "json", "-e", text][..], &target].concat())
+    };
+    for (text, shows) in [
+        (
+            format!(
+                "{open} {{ printf(\"%s %s\\n\", comm, str(args.filename)); @[pid, comm, cgroup, numaid] = count(); }}"
+            ),
+            "/etc/hostname",
+        ),
+        (
+            format!(
+                "{open} {{ printf(\"%s %r\\n\", str(kptr(args.filename)), buf(args.filename, 4)); @[ustack] = count(); }}"
+            ),
+            "/etc/hostname",
+        ),
+        (
+            format!(
+                "{switch} {{ @[args.prev_comm, args.prev_pid, args.next_pid, args.next_prio] = count(); @n = count(); }}"
+            ),
+            "\"@n\"",
+        ),
+        (format!("{switch} {{ @[args.next_pid] = count(); @s = sum(args.next_pid); }}"), "\"@s\": 0"),
+        (
+            format!(
+                "{switch} {{ printf(\"%d %d\\n\", args.next_pid, args.next_prio); @c[args.next_comm] = count(); }}"
+            ),
+            "",
+        ),
+        (
+            format!(
+                "{own} {{ @ = sum(*(uint64 *)uptr(0xffffffff81000000)); @s[str(uptr(0xffffffff81000000))] = count(); }}"
+            ),
+            "\"@\": 0",
+        ),
+        (
+            format!(
+                "{own} {{ $p = (uint64)0xffffffff81000000; if (arg0 > 0) {{ $p = $p + 8; }} @ = max(*(uint64 *)$p); }}"
+            ),
+            "",
+        ),
+        ("profile:hz:999 { @[pid, comm, ustack] = count(); }".into(), ""),
+        ("process:exec { printf(\"%d %s\\n\", pid, comm); }".into(), "sleep"),
+        ("begin { cat(\"/etc/shadow\"); printf(\"begins\\n\"); exit(); }".into(), "begins"),
+    ] {
+        let out = run(&text, ["-c", &work]);
+        assert_eq!(out.code(), 0, "{text}: {}", out.stderr);
+        assert!(out.out().contains(shows), "{text}: {}{}", out.out(), out.stderr);
+        roots.iter().for_each(|r| shows_nothing(&text, &out.out(), r.pid()));
+    }
+    let every = format!("{open} {{ @ = count(); }}");
+    for (text, target) in [
+        (format!("{open} {{ @[kstack] = count(); }}"), ["-c", &*work]),
+        (format!("{own} {{ @[kstack(raw, 2)] = count(); }}"), ["-c", &work]),
+        (format!("{open} {{ @[curtask] = count(); }}"), ["-c", &work]),
+        (format!("{own} {{ printf(\"%s\\n\", str(curtask)); }}"), ["-c", &work]),
+        (format!("{open} {{ @ = sum(*(uint64 *)kptr(0xffffffff81000000)); }}"), ["-c", &work]),
+        (format!("{own} {{ printf(\"%s %r\\n\", str(0xffffffff81000000), buf(kptr(arg0), 8)); }}"), ["-c", &work]),
+        (format!("{own} {{ @[*(uint64 *)0xffffffff81000000] = count(); }}"), ["-c", &work]),
+        ("tracepoint:raw_syscalls:sys_enter /0 != *(uint64 *)args.id/ { @ = count(); }".into(), ["-c", &work]),
+        (format!("{switch} {{ printf(\"%s\\n\", str(args.next_pid)); }}"), ["-c", &work]),
+        ("tracepoint:sched:sched_waking { @[args.comm] = count(); }".into(), ["-c", &work]),
+        ("rawtracepoint:sched_switch { @[args.next->pid] = count(); }".into(), ["-c", &work]),
+        ("kprobe:vfs_read { @ = count(); }".into(), ["-c", &work]),
+        ("slab:* { @ = count(); }".into(), ["-c", &work]),
+        ("interval:ms:1 { @[curtask] = count(); exit(); }".into(), ["-c", &work]),
+        (every.clone(), ["-p", &root]),
+        (every, ["-q", "-q"]),
+    ] {
+        let out = run(&text, target);
+        assert!([2, 125].contains(&out.code()) && out.out().is_empty(), "{text}: {}{}", out.out(), out.stderr);
+        let says = ["root", "is not known at", "not known to be addresses"];
+        assert!(says.iter().any(|s| out.stderr.contains(s)), "{text}: {}", out.stderr);
+    }
+    // Without tracefs, the tracepoints of calls are served by the events of calls.
+    let text = format!("{open} {{ @[str(args.filename)] = count(); }}");
+    let out = capable(&trapline, &["run", "-q", "-e", &text, "-c", "cat /etc/hostname"]);
+    assert!(out.code() == 0 && out.out().contains("@[/etc/hostname]: 1\n"), "{}{}", out.out(), out.stderr);
+}
+
 // Slow: a session for each kind of probe.
 #[test]
 fn no_kind_of_probe_shows_another_user_or_an_address_of_the_kernel() {
@@ -303,29 +419,9 @@ fn no_kind_of_probe_shows_another_user_or_an_address_of_the_kernel() {
         .chain(kept.iter().map(tracepoint))
         .chain(seen.iter().map(|t| tracepoint(t) + " kstack"))
         .collect();
-    let script = "mount --bind \"$1\" /sys/kernel/tracing && shift && exec setpriv --reuid nobody --regid nogroup --clear-groups -- \"$@\"";
     let work = format!("{probes} 3 >/dev/null; for i in 1 2 3; do cat /etc/hostname >/dev/null; done; sleep 0.05");
     let record = |spec: &str| {
-        let args = [
-            "unshare",
-            "-m",
-            "sh",
-            "-c",
-            script,
-            "sh",
-            tracefs.to_str().expect("UTF-8"),
-            &trapline,
-            "record",
-            "--as",
-            "json",
-            "-e",
-            spec,
-            "--",
-            "sh",
-            "-c",
-            &work,
-        ];
-        lab::run(&mut lab::as_user(User::Me, &args))
+        shown_tracefs(&tracefs, &[&trapline, "record", "--as", "json", "-e", spec, "--", "sh", "-c", &work])
     };
     let mut silent = Vec::new();
     for spec in &specs {

@@ -10,7 +10,7 @@ use super::among::{Among, Asked, Unasked};
 use super::collecting;
 use super::places::{Catalogue, Found, Places};
 use super::sink::Script;
-use super::{Manner, compile, find, known, pid_of, recorded, source, traces_calls_by_ptrace};
+use super::{Manner, compile, find, has_no_tracepoints, known, pid_of, recorded, source};
 use crate::ask::Ask;
 use crate::output::{Output, complain};
 use crate::record::{self, Adjust, With};
@@ -169,7 +169,7 @@ impl Clauses {
             text.push('\n');
         }
         text += &clauses.iter().map(|clause| with_calls(clause)).collect::<Vec<_>>().join("\n");
-        let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
+        let of_calls = !ask.target.all && has_no_tracepoints(&ask);
         let catalogue = Catalogue::new(of_calls, pid_of(&ask), ask.target.command.first());
         let program = compile(&ask, (&name, &text), &catalogue)?;
         let places = find(&program, (&name, &text), &catalogue)?;

@@ -49,7 +49,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let mut ask = ask.clone();
     whose(&mut ask)?;
     let (name, text) = source(&ask)?;
-    let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
+    let of_calls = !ask.target.all && has_no_tracepoints(&ask);
     let catalogue = Catalogue::new(of_calls, pid_of(&ask), ask.target.command.first());
     let program = compile(&ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
@@ -61,7 +61,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
         return Err(Error::failed(name, "no probe of it exists", "see 'trapline list'"));
     }
     if places.attached > 0 && ask.target.command.is_empty() && ask.target.attach.is_empty() && !ask.target.all {
-        let why = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "nothing is traced".into());
+        let why = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "it is for root only".into());
         return Err(Error::failed("the whole machine", why, "trace a command or a process: -c COMMAND, -p PID"));
     }
     let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
@@ -188,7 +188,7 @@ fn whose(ask: &mut Ask) -> Result<()> {
         }
     } else if !ask.target.attach.is_empty() {
         target::target(ask)?;
-    } else if rights::kernel_backend_is_usable().is_ok() {
+    } else if rights::is_root() && rights::kernel_backend_is_usable().is_ok() {
         ask.target.all = true;
     }
     Ok(())
@@ -222,9 +222,11 @@ fn split(text: &str) -> Result<Vec<OsString>> {
     }
 }
 
-/// Whether calls are traced by ptrace, which has no tracepoints.
-fn traces_calls_by_ptrace(ask: &Ask) -> bool {
-    ask.tracing.backend.as_deref() == Some("ptrace") || rights::kernel_backend_is_usable().is_err()
+/// Whether calls have no tracepoints: by ptrace, and where tracefs cannot be read, which is root's.
+fn has_no_tracepoints(ask: &Ask) -> bool {
+    ask.tracing.backend.as_deref() == Some("ptrace")
+        || rights::kernel_backend_is_usable().is_err()
+        || sys::tracefs::tracepoint_id("raw_syscalls", "sys_enter").is_err()
 }
 
 fn pid_of(ask: &Ask) -> Option<u32> {
