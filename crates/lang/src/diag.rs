@@ -119,7 +119,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A message about a place of a text.
+/// A message about a place of a text. Names of the text are in it as they are, but for control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Its kind.
@@ -139,7 +139,8 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A mistake without a hint.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { code, severity: Severity::Error, message: message.into(), span, second: None, hint: None }
+        let message = printable(&message.into());
+        Diagnostic { code, severity: Severity::Error, message, span, second: None, hint: None }
     }
 
     /// Something doubtful.
@@ -149,17 +150,20 @@ impl Diagnostic {
 
     /// Adds a hint.
     pub fn hint(self, hint: impl Into<String>) -> Diagnostic {
-        Diagnostic { hint: Some(hint.into()), ..self }
+        Diagnostic { hint: Some(printable(&hint.into())), ..self }
     }
 
     /// Adds a hint, if there is one.
     pub fn maybe_hint(self, hint: Option<String>) -> Diagnostic {
-        Diagnostic { hint: hint.or(self.hint), ..self }
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Adds another place.
     pub fn second(self, span: Span, what: impl Into<String>) -> Diagnostic {
-        Diagnostic { second: Some((span, what.into())), ..self }
+        Diagnostic { second: Some((span, printable(&what.into()))), ..self }
     }
 
     /// Line and column of its start in `text`, both from 1; columns count characters.
@@ -200,7 +204,7 @@ impl Diagnostic {
     /// place, the hint. `name` is the file's, `stdin` for a script from the command line.
     pub fn show(&self, name: &str, text: &str) -> String {
         let level = if self.severity == Severity::Error { "ERROR" } else { "WARNING" };
-        let code = self.code.in_scripts().unwrap_or_default();
+        let (code, name) = (self.code.in_scripts().unwrap_or_default(), printable(name));
         let mut out = format!("{name}:{}: {level}: {} [{code}]", place(self.span, text), self.message);
         let (line, column, length) = columns(self.span, text);
         let source = text.split('\n').nth(line - 1).unwrap_or_default();

@@ -1090,6 +1090,23 @@ fn settings_and_declared_maps() {
     );
 }
 
+/// Control characters of a text do not reach a terminal, wherever a message quotes them.
+#[test]
+fn messages_are_printable() {
+    for text in [
+        "tracepoint:syscalls:a\0b\x1b[31m { print(args.flgs); }",
+        "syscall:read { print(args.\x07); }",
+        "begin { $a = \"\x1b[2J\" + 1; }",
+        "uprobe:/bin/\x1b\x01:f { print(args.x); }",
+    ] {
+        let said = compile(text, &params(), &world()).expect_err(text);
+        for d in said {
+            let shown = d.show("a\x1bfile", text);
+            assert!(!shown.replace('\n', "").contains(char::is_control), "{shown:?}");
+        }
+    }
+}
+
 #[test]
 fn the_reference_has_a_row_for_each_name() {
     let page = table::reference();

@@ -272,10 +272,18 @@ fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) ->
             MissingProbes::Ignore => return,
         };
         refused |= level == "ERROR";
-        eprintln!("{name}:{}: {level}: {e}", lang::diag::place(point.span, text));
+        say(&format!("{name}:{}: {level}: {e}", lang::diag::place(point.span, text)));
     };
     let places = places::places(program, catalogue, missing);
     if refused { Err(Error::Said) } else { Ok(places) }
+}
+
+/// A line on stderr; what is in it of a script may come with a trace.
+fn say(line: &str) {
+    let mut out = Vec::new();
+    views::escape::line(line.as_bytes(), &mut out);
+    out.push(b'\n');
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), &out);
 }
 
 /// Refuses clauses that read what no event of their probes has.
@@ -285,7 +293,8 @@ fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
         for leaf in &clause.leaves {
             let Some((what, todo)) = places::unknown(program, leaf, clause) else { continue };
             let at = lang::diag::start(clause.span, text);
-            eprintln!("{name}:{at}: ERROR: {what}\nHINT: {todo}");
+            say(&format!("{name}:{at}: ERROR: {what}"));
+            say(&format!("HINT: {todo}"));
             refused = true;
         }
     }
