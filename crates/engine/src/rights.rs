@@ -20,7 +20,9 @@ use crate::error::{Error, Result};
 use crate::target::Target;
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value};
+use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 use sys::perf::{self, Attr};
 use sys::{caps, proc, process};
@@ -201,6 +203,11 @@ pub fn act_as_the_user() {
     if !is_root() && held != 0 && caps::drop_to(held & caps::FOR_PTRACE).is_ok() {
         let _ = process::make_dumpable();
     }
+}
+
+/// Opens a file that the user who started trapline names: with that user's rights, and not with those that trapline has from its file.
+pub fn open(path: &Path) -> io::Result<File> {
+    if is_root() { File::open(path) } else { caps::without(|| File::open(path))? }
 }
 
 /// Refuses targets that the real user could not trace with ptrace(2). Asked again when they are attached to: one may have become

@@ -120,6 +120,18 @@ pub fn with<T>(capabilities: u64, act: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Calls `act` without the effect of any capability.
+///
+/// # Errors
+/// The capabilities cannot be read, or put aside: `act` is not called.
+pub fn without<T>(act: impl FnOnce() -> T) -> io::Result<T> {
+    let before = get()?;
+    set(&before.map(|d| Data { effective: 0, ..d }))?;
+    let result = act();
+    let _ = set(&before);
+    Ok(result)
+}
+
 fn set(data: &[Data; 2]) -> io::Result<()> {
     let mut header = Header { version: VERSION_3, pid: 0 };
     // SAFETY: version 3 reads two structures; both addresses are valid for the call.
@@ -135,6 +147,8 @@ mod tests {
         let before = effective().unwrap();
         std::thread::spawn(move || {
             drop_to(AFTER_ATTACH).unwrap();
+            assert_eq!(effective().unwrap(), before & AFTER_ATTACH);
+            assert_eq!(without(|| effective().unwrap()).unwrap(), 0);
             assert_eq!(effective().unwrap(), before & AFTER_ATTACH);
             drop_to(0).unwrap();
             assert_eq!(effective().unwrap(), 0);

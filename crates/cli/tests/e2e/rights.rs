@@ -319,6 +319,18 @@ fn no_script_shows_another_user_or_memory_of_the_kernel() {
         let says = ["root", "is not known at", "not known to be addresses"];
         assert!(says.iter().any(|s| out.stderr.contains(s)), "{text}: {}", out.stderr);
     }
+    // Files are opened with the user's own rights.
+    if let Some(reads_all) = capable_copy("trapline-reads-all", "cap_bpf,cap_perfmon,cap_dac_read_search+ep") {
+        let secret = lab::scratch().join("secret.bt");
+        std::fs::write(&secret, format!("{SECRET} {{")).expect("a file");
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).expect("permissions");
+        let secret = secret.to_str().expect("UTF-8");
+        for args in [&["-e", &format!("begin {{ cat(\"{secret}\"); exit(); }}")][..], &[secret]] {
+            let out = capable(&reads_all, &[&["run"], args].concat());
+            let said = out.out() + &out.stderr;
+            assert!(said.contains("Permission denied") && !said.contains(SECRET), "{said}");
+        }
+    }
     // Without tracefs, the tracepoints of calls are served by the events of calls.
     let text = format!("{open} {{ @[str(args.filename)] = count(); }}");
     let out = capable(&trapline, &["run", "-q", "-e", &text, "-c", "cat /etc/hostname"]);

@@ -38,6 +38,7 @@ use sink::{Manner, Script, ScriptSink};
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::Read;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -163,7 +164,7 @@ fn source(ask: &Ask) -> Result<(String, String)> {
         let most = lang::script::parse::MAX_SCRIPT as u64 + 1;
         match name.as_str() {
             "-" => std::io::stdin().take(most).read_to_end(&mut bytes).map_err(failed)?,
-            _ => std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut bytes)).map_err(failed)?,
+            _ => rights::open(Path::new(path)).and_then(|f| f.take(most).read_to_end(&mut bytes)).map_err(failed)?,
         };
         let text = String::from_utf8(bytes).map_err(|_| Error::failed(&*name, "it is not UTF-8", "name a script"))?;
         Ok((if name == "-" { "stdin".into() } else { name.clone() }, text))

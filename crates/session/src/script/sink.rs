@@ -13,6 +13,7 @@ use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::request::collecting::{Collected, Refusals};
 use engine::request::enabling::{self, Enabling};
+use engine::rights;
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
@@ -276,7 +277,7 @@ impl Prints<'_> {
             return;
         }
         let mut text = Vec::new();
-        match std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
+        match rights::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
             Ok(_) if self.json => {
                 let data = String::from_utf8_lossy(&text).into_owned();
                 let mut line = Vec::new();
