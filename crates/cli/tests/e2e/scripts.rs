@@ -223,6 +223,10 @@ fn memory_is_read_where_the_event_happens() {
     );
     let line = |n: u32| format!("a t 11 {n} inner name tagged 6 19\n");
     assert_eq!(script(User::Me, &printed, &program), format!("{}{}{}\n\n", line(0), line(1), line(2)));
+    // Beside what else is captured.
+    let beside =
+        format!("uprobe:{program}:f {{ printf(\"%s %d %d %d\\n\", comm, cpu >= 0, uid == gid, *(int32 *)arg2); }}");
+    assert_eq!(script(User::Me, &beside, &program), format!("{}\n\n", "script_memory 1 1 11\n".repeat(3)));
     // The kernel's own structures, by its BTF.
     let kernel = format!(
         "uprobe:{program}:f {{ $t = (struct task_struct *)curtask; @[$t->pid == tid, $t->comm, $t->real_parent->pid > 0] = count(); }}

@@ -76,10 +76,13 @@ pub fn gets(
             if is_text { Get::Text(i) } else { Get::Arg(i) }
         }),
     };
-    // Captures are the last fields, and these are all there are.
+    // Captures are the last fields but for what is read of memory, and these are all there are.
     let is_captured = |i: usize| {
         let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
-        schema.args[i..].iter().all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)))
+        let is_memory = |name: &str| hoisted.iter().any(|h| h.name == name);
+        schema.args[i..]
+            .iter()
+            .all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)) || is_memory(a.name))
     };
     let of_function = |leaf: &Leaf| match &leaf.what {
         What::Value("retval") => Some(Get::Returned),
