@@ -214,6 +214,18 @@ impl Plan {
         self.named || self.frames_of_calls().ustack > 0 || self.probes().any(ids)
     }
 
+    /// Whether nothing needs to be known of tasks: a session of the whole machine whose probes see every task, and need no more than
+    /// their events.
+    pub fn is_bare(&self) -> bool {
+        let bare = |e: &Enabling| e.probe().is_some_and(|p| p.bare && p.everyone && p.point.is_some());
+        matches!(self.target, Target::All { .. })
+            && self.functions.is_none()
+            && self.filter.is_none()
+            && !self.fd_names
+            && !self.has_user_stacks()
+            && self.enablings.iter().all(bare)
+    }
+
     /// Whether a clock on every CPU takes user stacks: a profile.
     pub fn samples_stacks(&self) -> bool {
         let stack = |e: &ProbeEnabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));

@@ -133,8 +133,9 @@ impl Adopter {
         if sys::bpf::probe::thread_pidfd().is_ok() || proc::pid_namespace().is_some() {
             return Ok(None);
         }
+        let Some(btf) = &later.btf else { return Ok(None) };
         let cannot = |e: io::Error| Error::failed("-p", e.to_string(), "use --backend ptrace");
-        Adopter::load(&later.btf, &later.maps).map(Some).map_err(cannot)
+        Adopter::load(btf, &later.maps).map(Some).map_err(cannot)
     }
 
     fn load(btf: &KernelBtf, maps: &Maps) -> io::Result<Adopter> {

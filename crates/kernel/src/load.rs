@@ -9,7 +9,9 @@ use super::loaded::{Loaded, take_down};
 use super::map_set::MapSet;
 use super::parallel::{self, Job};
 use super::probes::{AttachedProbe, Kit, Outlet};
-use super::programs::{Attach, CallKit, Later, Single, programs, sees_calls, sees_threads_go, single_calls};
+use super::programs::{
+    Attach, CallKit, Later, Single, knows_tasks, programs, sees_calls, sees_threads_go, single_calls,
+};
 use super::ring::Ring;
 use super::ring_set::{self, RingSet};
 use super::target::{offsets, session, types, users};
@@ -66,30 +68,34 @@ pub fn begin_with(
     let captures = (!plan.call_captures.is_empty()).then_some(if single.is_some() { 0 } else { RAW_FRAMES });
     let ((btf, session), made) = std::thread::scope(|s| {
         // The kernel makes the maps meanwhile.
-        let read = s.spawn(|| (types(plan), session(plan, filters, captures)));
+        let types = || if knows_tasks(plan) { types(plan).map(Some) } else { Ok(None) };
+        let read = s.spawn(move || (types(), session(plan, filters, captures)));
         let made = MapSet::make(plan, own, slots);
         (read.join().unwrap_or_else(|p| std::panic::resume_unwind(p)), made)
     });
     let btf = btf.map_err(|e| refused("/sys/kernel/btf/vmlinux", &e))?;
     let made = made.map_err(|e| refused("BPF maps", &e))?;
-    if let PlanTarget::All { left_out } = &plan.target {
-        super::left_out::leave_out(&made.tasks, left_out);
-    }
-    let users = if asks_user || plan.named { users(&btf) } else { None };
-    let offsets = offsets(&btf, plan, &session, users)?;
-    let unwinder = if plan.has_user_stacks() { stack_tables::make(plan, &btf, command)? } else { None };
+    let mark_left_out = || match &plan.target {
+        PlanTarget::All { left_out } if btf.is_some() => super::left_out::leave_out(&made.tasks, left_out),
+        _ => {}
+    };
+    mark_left_out();
+    let users = btf.as_ref().filter(|_| asks_user || plan.named).and_then(users);
+    let offsets = btf.as_ref().map(|btf| offsets(btf, plan, &session, users)).transpose()?.unwrap_or_default();
+    let unwinder = match &btf {
+        Some(btf) if plan.has_user_stacks() => stack_tables::make(plan, btf, command)?,
+        _ => None,
+    };
     let tables = unwinder.as_ref().map(Unwinder::tables);
     let areas = if plan.frames_of_calls() == Captures::default() { None } else { Some(Areas::new(made.cpus)) };
     let areas = areas.transpose().map_err(|e| refused("BPF maps", &e))?;
     let maps = Maps { stacks: areas.as_ref().map(|a| a.stacks(tables)), ..made.descriptors() };
     let rows_of_calls = made.open_to_orders(plan).map_err(|e| refused("BPF maps", &e))?;
     let functions = Functions::new().map_err(|e| refused("BTF of the programs", &e.error))?;
-    let kit = CallKit { btf: &btf, maps: &maps, offsets: &offsets, session: &session, functions: &functions };
+    let kit = CallKit { btf: btf.as_ref(), maps: &maps, offsets: &offsets, session: &session, functions: &functions };
     let Called { programs, mut sources, counters, rings } = load_programs(plan, &kit, &made, single.as_deref())?;
-    if let PlanTarget::All { left_out } = &plan.target {
-        // The threads that have loaded the programs may still be on their way out.
-        super::left_out::leave_out(&made.tasks, left_out);
-    }
+    // The threads that have loaded the programs may still be on their way out.
+    mark_left_out();
     let (mut links, mut slow_links) = (Vec::new(), Vec::new());
     // Not while others load: a tracepoint that was let go a moment ago, by the session before this one, waits for a grace period of
     // RCU, which the verifier keeps from ending.

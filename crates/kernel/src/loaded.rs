@@ -76,10 +76,8 @@ impl Loaded {
     /// Loads the iterator, where this kernel has one.
     pub fn add_iterator(&mut self, later: &Later) {
         // Without programs at entry nobody knows of them.
-        if later.session.no_entry {
-            return;
-        }
-        self.iterator = task_iterator::load(&later.btf, &later.maps, later.session.unknown).ok();
+        let Some(btf) = later.btf.as_ref().filter(|_| !later.session.no_entry) else { return };
+        self.iterator = task_iterator::load(btf, &later.maps, later.session.unknown).ok();
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 

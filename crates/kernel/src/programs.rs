@@ -18,7 +18,8 @@ use sys::btf::{KernelBtf, Kind};
 
 /// What the programs that follow are made from: the iterator, and the probes that are added to a session that runs.
 pub struct Later {
-    pub(super) btf: KernelBtf,
+    /// None where nothing follows: in a session that knows nothing of tasks.
+    pub(super) btf: Option<KernelBtf>,
     pub(super) maps: Maps,
     pub(super) offsets: BtfOffsets,
     pub(super) session: Session,
@@ -76,8 +77,17 @@ pub(super) fn sees_calls(plan: &Plan) -> bool {
     plan.named || !plan.seen_calls().is_empty() || plan.seen_calls().has_unknown()
 }
 
+/// Whether the session has to know the tasks: which there are, how they are named, and which are not traced. Else the programs of its
+/// probes know by their ids which tasks are trapline's own.
+pub(super) fn knows_tasks(plan: &Plan) -> bool {
+    !plan.is_bare() || sys::proc::pid_namespace().is_some()
+}
+
 /// The programs, those first that the verifier takes longest for.
 pub(super) fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
+    if !knows_tasks(plan) {
+        return Vec::new();
+    }
     let plain =
         |attach, name, make: fn(&Maps, &BtfOffsets, &Session) -> _| Wanted { attach, name, make: Box::new(make) };
     let calls = |attach, name, make: fn(&Maps, &BtfOffsets, &Session, Source) -> _, source| Wanted {
@@ -133,7 +143,7 @@ pub(super) fn sees_threads_go(plan: &Plan) -> bool {
 
 /// What programs are made from.
 pub(super) struct CallKit<'a> {
-    pub(super) btf: &'a KernelBtf,
+    pub(super) btf: Option<&'a KernelBtf>,
     pub(super) maps: &'a Maps,
     pub(super) offsets: &'a BtfOffsets,
     pub(super) session: &'a Session,
@@ -170,7 +180,7 @@ impl CallKit<'_> {
     /// The type of a tracepoint's arguments.
     fn typed(&self, tracepoint: &str) -> Result<u32> {
         let typedef = format!("btf_trace_{tracepoint}");
-        self.btf.find(Kind::Typedef, &typedef).ok_or_else(|| {
+        self.btf.and_then(|btf| btf.find(Kind::Typedef, &typedef)).ok_or_else(|| {
             Error::failed(format!("tracepoint {tracepoint}"), "this kernel does not have it", "use --backend ptrace")
         })
     }

@@ -1,6 +1,7 @@
 //! Which rings the events of calls go through: those that programs write themselves or, where that cannot be, the kernel's; and how large
 //! they are.
 
+use super::programs::knows_tasks;
 use bpf::scratch::Shape;
 use engine::capture::captures::Captures;
 use engine::error::Result;
@@ -15,15 +16,20 @@ const FEW: usize = 2 << 20;
 /// The most calls, and the most bytes that are captured of a string or buffer, with which that is enough.
 const FEW_CALLS: usize = 4;
 const SHORT: usize = 256;
+/// The smallest ring.
+const LEAST: usize = 4096;
 
 /// Bytes of the ring of calls, per CPU: as asked for, or what fits the selection.
 pub fn size(plan: &Plan) -> usize {
+    if !knows_tasks(plan) {
+        return LEAST;
+    }
     let seen = plan.seen_calls();
     // Any call may become selected in a named session.
     let few = !plan.named && !seen.has_unknown() && seen.len() <= FEW_CALLS;
     let fits = few && plan.limits.string.max(plan.limits.text) <= SHORT;
     let size = if fits && !plan.buffer_is_asked { plan.buffer.min(FEW) } else { plan.buffer };
-    size.max(4096)
+    size.max(LEAST)
 }
 
 /// The scratch buffers of calls as rings of so many bytes; none where they cannot be so large.

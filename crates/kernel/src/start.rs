@@ -4,7 +4,7 @@ use super::attach_pids::{Adopter, Attacher};
 use super::in_flight::Watch;
 use super::live::Live;
 use super::loaded::Loaded;
-use super::programs::Later;
+use super::programs::{Later, knows_tasks};
 use super::system_wide::ProcScan;
 use super::{Kernel, Phase, Reported, command_start, left_out, load, missed, seed_fds, switch};
 use engine::backend::launch::{Launched, Waiting};
@@ -30,7 +30,7 @@ impl Kernel {
         };
         let mut merge = Merge::default();
         let mut proc_scan = match &plan.target {
-            Target::All { left_out } => Some(ProcScan::begin(plan, left_out, &mut merge)),
+            Target::All { left_out } if knows_tasks(plan) => Some(ProcScan::begin(plan, left_out, &mut merge)),
             _ => None,
         };
         // The kernel measures as long as the descriptor is held.
@@ -89,7 +89,7 @@ impl Kernel {
             command,
             ended,
             watch: Watch::new(plan.notice_ms, plan.limits),
-            whole: proc_scan.is_some(),
+            whole: matches!(plan.target, Target::All { .. }),
             no_entry: plan.no_duration,
             proc_scan,
             attribution: missed::Attribution::of(plan),
@@ -143,8 +143,8 @@ fn begin(
         }
         Target::All { left_out } => {
             // Threads that began since the first time.
-            left_out::leave_out(&loaded.tasks, left_out);
             if let Some(proc_scan) = proc_scan {
+                left_out::leave_out(&loaded.tasks, left_out);
                 proc_scan.attached(left_out);
             }
         }

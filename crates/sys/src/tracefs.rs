@@ -156,6 +156,15 @@ pub fn tracepoints() -> io::Result<Vec<(String, String)>> {
     Ok(all)
 }
 
+/// Whether there is a tracepoint of this category and name.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn has_tracepoint(category: &str, name: &str) -> io::Result<bool> {
+    root()?;
+    Ok(tracepoint_id(category, name).is_ok())
+}
+
 /// The fields of a tracepoint, without those that all have.
 pub fn fields(category: &str, name: &str) -> io::Result<Vec<Field>> {
     let text = read(&format!("events/{category}/{name}/format"))?;

@@ -326,6 +326,22 @@ fn static_probes_are_found_in_the_program_of_p_and_in_files_by_a_pattern() {
     assert!(out.code() == 2 && out.stderr.contains("no file has such a probe"), "{}", out.stderr);
 }
 
+/// A script of the whole machine that needs no more than its events has no programs but those of its probes.
+#[test]
+fn tasks_are_followed_where_a_clause_asks_for_them() {
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let programs = |reads: &str, ends: &str| {
+        let text = format!("tracepoint:raw_syscalls:sys_enter {{ printf(\"%d {reads}\\n\", pid{ends}); exit(); }}");
+        let out = run(User::Me, &["--explain=programs", "-e", &text]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        out.stderr.lines().filter(|l| l.contains("program of")).count()
+    };
+    assert_eq!(programs("%s %d %s %s", ", comm, uid, username, kstack(2)"), 1);
+    assert!(programs("%s", ", ustack(2)") > 1 && programs("%s", ", usym(args.id)") > 1);
+}
+
 /// Events that no clause wants take no room in rings; what a script shows is the same as where it decides that by itself.
 #[test]
 fn what_no_predicate_wants_is_not_reported() {

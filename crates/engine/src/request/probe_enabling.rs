@@ -130,6 +130,8 @@ pub struct ProbeEnabling {
     pub danger: Option<String>,
     /// In a session of the whole machine: events of the kernel's own threads too.
     pub everyone: bool,
+    /// Its events are all that is needed: not the names of the tasks that they are of, nor what is mapped there.
+    pub bare: bool,
     /// Clauses of a script that collect instead of reporting events.
     pub collects: Option<crate::request::collecting::Collecting>,
     /// Clauses of a script of which one must want the event; of those that collect, where the kernel refuses their program.
@@ -338,6 +340,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         anonymous: false,
         danger: None,
         everyone: false,
+        bare: false,
         collects: None,
         predicates: None,
         refusals: Refusals::default(),
@@ -415,6 +418,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         anonymous: sight == Sight::Anonymous,
         danger: None,
         everyone: false,
+        bare: false,
         collects: None,
         predicates: None,
         refusals: Refusals::default(),

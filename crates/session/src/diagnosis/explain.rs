@@ -179,6 +179,9 @@ fn kernel_of(plan: &Plan, out: &mut Vec<String>) {
             out.push(format!("left out: {}", left_out.iter().map(named).collect::<Vec<_>>().join(", ")));
         }
         out.push("  a call that began before the trace has no start; ids are those of trapline's pid namespace where it has them".into());
+        if plan.is_bare() {
+            out.push("tasks: not followed: the clauses need no more than the events of their probes".into());
+        }
     }
     if plan.has_user_stacks() {
         out.push(match plan.unwind {

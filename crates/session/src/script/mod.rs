@@ -9,6 +9,7 @@
 //! A script asks for what any `-e` can ask for, and so every backend serves it: what each probe's clauses read is what is captured.
 
 mod among;
+mod bare;
 mod beside;
 mod called;
 mod collecting;

@@ -434,6 +434,9 @@ impl Script {
         predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)?;
         self.in_kernel = InKernel::of(enablings);
+        if !program.names_addresses {
+            super::bare::assign(&program, &self.places, enablings);
+        }
         Ok(())
     }
 

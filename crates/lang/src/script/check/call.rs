@@ -154,6 +154,7 @@ impl Checker<'_> {
                 return Ok(make(x.kind, Type::Pointer(of, space)));
             }
             "ksym" | "usym" => {
+                self.names_addresses |= r.name == "usym";
                 let ty = r.ty(0);
                 return Ok(make(Kind::Call(r.name, args), ty));
             }

@@ -127,6 +127,8 @@ struct Checker<'c> {
     last: bool,
     messages: Vec<Diagnostic>,
     sites: Vec<ir::Site>,
+    /// It names addresses of processes.
+    names_addresses: bool,
     // Of the clause that is walked:
     clause: usize,
     points: &'c [Point],
@@ -169,6 +171,7 @@ pub(super) fn check(
         used: RefCell::default(),
         stepped: BTreeSet::new(),
         loops: 0,
+        names_addresses: false,
     };
     for round in 0.. {
         c.walk();
@@ -196,9 +199,9 @@ pub(super) fn check(
         return Err(c.messages);
     }
     c.messages.truncate(MAX_REPORTED);
-    let (sites, config) = (c.sites, c.config);
+    let (sites, config, names_addresses) = (c.sites, c.config, c.names_addresses);
     let (declarations, warnings) = (c.declarations, c.messages);
-    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, warnings })
+    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, names_addresses, warnings })
 }
 
 impl<'c> Checker<'c> {
