@@ -337,17 +337,6 @@ pub fn own_pid() -> i32 {
     std::process::id() as i32
 }
 
-/// Whether the process has children, those that have ended and were not waited for among them.
-pub fn has_children() -> bool {
-    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-    // SAFETY: all zeros are a siginfo_t, and it lives as long as the call; WNOWAIT leaves every child as it is.
-    let found = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_ALL, 0, &mut info, how)
-    };
-    found == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD)
-}
-
 /// The caller's thread.
 pub fn own_tid() -> i32 {
     // SAFETY: always succeeds.
