@@ -19,7 +19,7 @@ use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 use crate::frame::{Emitter, Generated, Lost, Maps, Session, field, program, reg, slot, state};
 use crate::helper::Helper;
-use crate::insn::{Alu, Cond, Reg::*, Size};
+use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
 use crate::scratch::{self, Shape};
 use crate::slab;
 use events::layout::Layout;
@@ -104,17 +104,43 @@ fn string(e: &mut Emitter<'_>, helper: Helper, cap: Option<CapBits>) {
     e.bind(done);
 }
 
-/// Reads bytes at the address in r3, behind their length; sets the capture bits.
-fn memory(e: &mut Emitter<'_>, helper: Helper, size: u16, cap: Option<CapBits>) {
+/// `r` = how many bytes are wanted: what the event says at `length`, at least 0, but at most `size`.
+fn wanted(e: &mut Emitter<'_>, r: Reg, length: i16, size: u16) {
+    let [positive, fits] = [e.new_label(), e.new_label()];
+    e.load_event(Size::D, r, length);
+    e.jump_if(Cond::Sge, r, 0, positive);
+    e.mov(r, 0);
+    e.bind(positive);
+    e.jump_if(Cond::Le, r, i32::from(size), fits);
+    e.mov(r, i32::from(size));
+    e.bind(fits);
+}
+
+/// Reads bytes at the address in r3, behind their length; sets the capture bits. `length`: where the event says how many.
+fn memory(e: &mut Emitter<'_>, helper: Helper, (size, length): (u16, Option<i16>), cap: Option<CapBits>) {
     let [bad, done] = [e.new_label(), e.new_label()];
     e.place(R1, 2);
-    e.mov(R2, i32::from(size));
+    match length {
+        None => e.mov(R2, i32::from(size)),
+        Some(length) => wanted(e, R2, length, size),
+    }
     e.call(helper);
     e.jump_if(Cond::Ne, R0, 0, bad);
     e.place(R1, 0);
-    e.store(Size::H, R1, 0, i32::from(size));
-    capture(e, cap, 1);
-    e.alu(Alu::Add, reg::END, 2 + i32::from(size));
+    match length {
+        None => {
+            e.store(Size::H, R1, 0, i32::from(size));
+            capture(e, cap, 1);
+            e.alu(Alu::Add, reg::END, 2 + i32::from(size));
+        }
+        Some(length) => {
+            wanted(e, R9, length, size);
+            e.store(Size::H, R1, 0, R9);
+            capture(e, cap, 1);
+            e.alu(Alu::Add, reg::END, R9);
+            e.alu(Alu::Add, reg::END, 2);
+        }
+    }
     e.jump(done);
     e.bind(bad);
     e.place(R1, 0);
@@ -132,16 +158,21 @@ fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
     }
 }
 
-fn tail(e: &mut Emitter<'_>, cap: Option<CapBits>, at: i16, tail: Tail) {
+/// What follows the fixed part for field `i`, of an event with this layout.
+fn tail(e: &mut Emitter<'_>, layout: &Layout, i: usize, tail: Tail) {
+    let at_of = |i: usize| layout.args.get(i).map_or(0, |a| a.0 as i16);
+    let (cap, at) = (CapBits::of(layout, i), at_of(i));
+
     match tail {
         Tail::UserString | Tail::KernelString => {
             e.load_event(Size::D, R3, at);
             let user = tail == Tail::UserString;
             string(e, if user { Helper::ProbeReadUserStr } else { Helper::ProbeReadKernelStr }, cap);
         }
-        Tail::Memory { user, size } => {
+        Tail::Memory { user, size, length } => {
             e.load_event(Size::D, R3, at);
-            memory(e, if user { Helper::ProbeReadUser } else { Helper::ProbeReadKernel }, size, cap);
+            let helper = if user { Helper::ProbeReadUser } else { Helper::ProbeReadKernel };
+            memory(e, helper, (size, length.map(|i| at_of(i.into()))), cap);
         }
         Tail::ContextString { off } => {
             context(e);
@@ -246,10 +277,10 @@ pub fn probe(
             e.store_event(Size::D, at as i16, R1);
         }
         e.mov(reg::END, layout.fixed as i32);
-        for (i, (field, (at, _))) in plan.fields.iter().zip(layout.args).enumerate() {
+        for (i, field) in plan.fields.iter().enumerate() {
             if let Some(t) = field.tail {
                 e.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
-                tail(e, CapBits::of(&layout, i), at as i16, t);
+                tail(e, &layout, i, t);
             }
         }
         e.output();

@@ -398,7 +398,7 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(_) => None,
         Source::Script(script) => {
             let tail = script.read.map(|read| match (read.size, read.of_process) {
-                (Some(size), user) => Tail::Memory { user, size },
+                (Some(size), user) => Tail::Memory { user, size, length: read.length },
                 (None, true) => Tail::UserString,
                 (None, false) => Tail::KernelString,
             });

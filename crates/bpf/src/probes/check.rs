@@ -6,6 +6,7 @@ use super::values::beside;
 use crate::expr;
 use lang::ast::Cast;
 use lang::ir::{Leaf, Op};
+use lang::script::hoist::Read;
 use lang::script::ir::{self, Expr, Int, Kind, Stmt};
 use lang::script::types::{Space, Type};
 
@@ -54,9 +55,10 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
     hoisted.clause == clause.number
         && fits
         && match &hoisted.expr.kind {
-            Kind::Load(address, space) | Kind::TextAt(address, space, _) => of(space) && check.int(address),
             Kind::Leaf(_) => check.number(&hoisted.expr),
-            _ => false,
+            _ => Read::of(&hoisted.expr).is_some_and(|read| {
+                of(&read.space) && check.int(&read.address) && read.length.is_none_or(|n| check.int(&n))
+            }),
         }
 }
 

@@ -70,6 +70,8 @@ pub enum Tail {
         user: bool,
         /// Bytes, [`MOST_MEMORY`](super::check::MOST_MEMORY) at most.
         size: u16,
+        /// As many of them as this field says.
+        length: Option<u16>,
     },
     /// The string in the context at `off`, at most so many bytes.
     ContextString {

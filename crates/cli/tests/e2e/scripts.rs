@@ -464,3 +464,17 @@ fn functions_have_arguments_and_results() {
         running.end();
     });
 }
+
+/// The address of a string is a number, and a buffer is as long as the event says; addresses have names without any stack.
+#[test]
+fn addresses_of_arguments_are_numbers_and_have_names() {
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let text = "tracepoint:syscalls:sys_enter_write /args.fd == 1 && args.buf != 0 && comm == \"sh\"/ {
+            printf(\"%d %s %r|%r|%r\\n\", args.buf > 4096, comm, buf(args.buf, args.count), buf(args.buf, args.count - 3),
+                buf(args.buf, args.count - 100)); }
+        tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }";
+    let out = run(User::Me, &["-q", "-e", text, "-c", "sh -c 'echo hello; sleep 0.01'"]);
+    assert!(out.out().contains("1 sh hello\\x0a|hel|\n") && out.out().contains("@[hrtimer_wakeup]: "), "{out:?}");
+}

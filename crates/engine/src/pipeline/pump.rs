@@ -80,6 +80,11 @@ pub trait Sink {
         let _ = events;
     }
 
+    /// Whether it names addresses that are in no stack.
+    fn names_addresses(&self) -> bool {
+        false
+    }
+
     /// No more events will come: shows what is shown at the end, and writes everything.
     ///
     /// # Errors

@@ -83,6 +83,8 @@ pub struct Read {
     pub of_process: bool,
     /// So many bytes; none: a string.
     pub size: Option<u16>,
+    /// As many of them as the field with this number says.
+    pub length: Option<u16>,
 }
 
 impl PartialEq for Script {

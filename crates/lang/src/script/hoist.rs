@@ -13,11 +13,47 @@ use std::collections::BTreeSet;
 
 /// The most that a clause may read so.
 const MOST: usize = 16;
+/// The most bytes of a buffer whose length the event decides.
+const BUFFER: u32 = 256;
+
+/// What an expression of memory reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// Where.
+    pub address: Int,
+    /// Whose memory.
+    pub space: Space,
+    /// How many bytes, where the event decides it.
+    pub length: Option<Int>,
+}
+
+impl Read {
+    /// What this expression reads; none where it is no memory.
+    pub fn of(e: &Expr) -> Option<Read> {
+        let (address, space, length) = match &e.kind {
+            Kind::Load(address, space) | Kind::TextAt(address, space, _) => ((**address).clone(), *space, None),
+            Kind::Call("buf at", args) => match &args[..] {
+                [address, n, Expr { kind: Kind::Const(user, _), .. }] => {
+                    let space = if *user != 0 { Space::User } else { Space::Kernel };
+                    (address.clone().int(), space, Some(n.clone().int()))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(Read { address, space, length })
+    }
+
+    /// Its numbers.
+    fn numbers(&self) -> impl Iterator<Item = &Int> {
+        std::iter::once(&self.address).chain(&self.length)
+    }
+}
 
 impl Hoisted {
     /// Whether it reads memory of the kernel.
     pub fn reads_kernel(&self) -> bool {
-        let of_kernel = |e: &Expr| matches!(e.kind, Kind::Load(_, Space::Kernel) | Kind::TextAt(_, Space::Kernel, _));
+        let of_kernel = |e: &Expr| Read::of(e).is_some_and(|read| read.space == Space::Kernel);
         let mut any = of_kernel(&self.expr);
         inner(&self.expr, &mut |e| any |= of_kernel(e));
         any
@@ -48,10 +84,10 @@ pub fn hoist(program: &mut Program) {
     program.hoisted = all;
 }
 
-/// Calls `each` with the memory that the address of an expression reads.
+/// Calls `each` with the memory that the numbers of a read depend on.
 fn inner(e: &Expr, each: &mut dyn FnMut(&Expr)) {
-    if let Kind::Load(address, _) | Kind::TextAt(address, ..) = &e.kind {
-        address.leaves(&mut |leaf| {
+    for number in Read::of(e).iter().flat_map(Read::numbers) {
+        number.leaves(&mut |leaf| {
             if let Of::Value(value) = leaf {
                 each(value);
                 inner(value, each);
@@ -72,7 +108,7 @@ fn name_of(e: &Expr, leaves: &[Leaf]) -> String {
 
 /// What the leaves are that an expression names, in its order.
 fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
-    let mut of = |i: &Int| {
+    let of = |i: &Int| {
         i.leaves(&mut |leaf| {
             if let Of::Value(value) = leaf {
                 leaf_names(value, leaves, out);
@@ -81,8 +117,7 @@ fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
     };
     match &e.kind {
         Kind::Leaf(i) => out.extend(leaves.get(*i).map(|l| format!("{:?}", l.what))),
-        Kind::Load(address, _) | Kind::TextAt(address, ..) => of(address),
-        _ => {}
+        _ => Read::of(e).iter().flat_map(Read::numbers).for_each(of),
     }
 }
 
@@ -152,6 +187,14 @@ impl Known {
                     let space = if *user != 0 { Space::User } else { Space::Kernel };
                     Kind::Load(Box::new(self.number(&address.clone().int())?), space)
                 }
+                [address, n, user @ Expr { kind: Kind::Const(..), .. }] => {
+                    let number = |e: &Expr| {
+                        Some(Expr { kind: Kind::Int(self.number(&e.clone().int())?), ty: e.ty.clone() })
+                    };
+                    let kind = Kind::Call("buf at", vec![number(address)?, number(n)?, user.clone()]);
+                    let Type::Buffer(most) = e.ty else { return None };
+                    return Some(Expr { kind, ty: Type::Buffer(most.min(BUFFER)) });
+                }
                 _ => return None,
             },
             Kind::TextAt(address, space, length)
@@ -207,7 +250,7 @@ impl Moves<'_> {
         if self.here < MOST
             && let Some(read) = self.known.memory(e).or_else(|| of_program(e))
         {
-            let what = What::Memory(self.all.len());
+            let (what, ty) = (What::Memory(self.all.len()), read.ty.clone());
             let found = self.all.iter().position(|h| h.clause == self.clause && h.expr == read);
             let what = found.map_or(what, What::Memory);
             let known = self.leaves.iter().position(|l| l.what == what);
@@ -215,7 +258,7 @@ impl Moves<'_> {
             if known.is_none() {
                 let name = name_of(&read, &self.leaves);
                 self.all.push(Hoisted { clause: self.clause, expr: read, name });
-                self.leaves.push(Leaf { what, ty: e.ty.clone() });
+                self.leaves.push(Leaf { what, ty });
                 self.here += 1;
             }
             e.kind = Kind::Leaf(index);

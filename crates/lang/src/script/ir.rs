@@ -37,8 +37,8 @@ pub struct Program {
     pub hoisted: Vec<Hoisted>,
     /// The types that it declares.
     pub declarations: Declarations,
-    /// It names addresses of processes (`usym`).
-    pub names_addresses: bool,
+    /// Whose addresses it names: `ksym`, `usym`.
+    pub symbols: Vec<Space>,
     /// What is doubtful in it.
     pub warnings: Vec<Diagnostic>,
 }

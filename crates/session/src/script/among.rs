@@ -241,6 +241,10 @@ impl Sink for Among {
         self.flow(view, script)
     }
 
+    fn names_addresses(&self) -> bool {
+        self.script.names_addresses()
+    }
+
     fn idle(&mut self, now: u64) -> Result<Flow> {
         let view = self.view.as_mut().map_or(Ok(Flow::Continue), |view| view.idle(now))?;
         let script = self.script.idle(now)?;

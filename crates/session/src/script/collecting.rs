@@ -20,7 +20,7 @@ use engine::rights;
 use events::dynamic::Field;
 use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
 use lang::script::Program;
-use lang::script::ir::{Expr, Kind, Leaf, What as Read};
+use lang::script::ir::{Leaf, What as Read};
 use lang::script::types::Space;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -160,6 +160,11 @@ pub fn read_memory(program: &Program, places: &Places, enablings: &mut [Enabling
     Ok(())
 }
 
+/// The name of the field that says how long a buffer is.
+pub(super) fn length_of(name: &str) -> String {
+    format!("{name}_length")
+}
+
 /// What the clauses of a probe read of memory: names, types and sources.
 fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(Field, Source)> {
     let mut all = Vec::new();
@@ -176,24 +181,29 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
                 continue;
             }
             let name = program.hoisted[n].name.clone();
-            let (number, read, ty) = match &program.hoisted[n].expr {
-                Expr { kind: Kind::TextAt(address, space, _), .. } => {
-                    let read = Memory { of_process: *space == Space::User, size: None };
-                    ((**address).clone(), Some(read), FieldType::Str(StrKind::Text))
-                }
-                Expr { kind: Kind::Load(address, space), ty } if ty.as_int().is_none() => {
-                    let size = if ty.is_text() { None } else { bytes_of(program, ty) };
-                    let read = Memory { of_process: *space == Space::User, size };
-                    let length = |n: u16| FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 });
-                    ((**address).clone(), Some(read), size.map_or(FieldType::Str(StrKind::Text), length))
-                }
-                expr => {
-                    let signed = expr.ty.as_int().is_some_and(|c| c.signed);
-                    (expr.clone().int(), None, FieldType::Int(Int { size: 8, signed, fmt: Fmt::Dec }))
-                }
+            let expr = &program.hoisted[n].expr;
+            let mut add = |name: String, ty: FieldType, number: Number, read: Option<Memory>| {
+                all.push((Field { name, ty }, Source::Script(Script { number: Arc::new(number), read })));
+                u16::try_from(first.args.len() + all.len() - 1).ok()
             };
-            let number = Arc::new(Number { number, leaves: clause.leaves.clone() });
-            all.push((Field { name, ty }, Source::Script(Script { number, read })));
+            let of_number = |signed: bool| FieldType::Int(Int { size: 8, signed, fmt: Fmt::Dec });
+            let number = |number| Number { number, leaves: clause.leaves.clone() };
+            match lang::script::hoist::Read::of(expr).filter(|_| expr.ty.as_int().is_none()) {
+                None => {
+                    let signed = expr.ty.as_int().is_some_and(|c| c.signed);
+                    add(name, of_number(signed), number(expr.clone().int()), None);
+                }
+                Some(read) => {
+                    let size = if expr.ty.is_text() { None } else { bytes_of(program, &expr.ty) };
+                    let length = read.length.map(|n| add(length_of(&name), of_number(true), number(n), None));
+                    let length = length.flatten();
+                    let ty = size.map_or(FieldType::Str(StrKind::Text), |n| {
+                        FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 })
+                    });
+                    let memory = Memory { of_process: read.space == Space::User, size, length };
+                    add(name, ty, number(read.address), Some(memory));
+                }
+            }
         }
     }
     all

@@ -1,6 +1,7 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
 use super::called::{Called, Which};
+use super::collecting::length_of;
 use super::places::{As, frames_of};
 use engine::backend::code::id_of;
 use engine::pipeline::world::World;
@@ -64,25 +65,24 @@ pub fn gets(
         let own = schema.arg(&format!("str_{alias}")).or_else(|| schema.arg(&format!("str_{name}")));
         own.or_else(|| arg(name).filter(has_text)).map_or(Get::Nothing, Get::Text)
     };
-    let value = |name: &str| match (role, name) {
+    let value = |name: &str, ty: &Type| match (role, name) {
         (As::Exit, "ret") if schema.class == events::Class::Syscall => Get::Result,
         (_, "id") if schema.class == events::Class::Syscall && role != As::Whole => {
             Get::Id(schema.x86_64.map_or(-1, i64::from))
         }
         (As::Exit, _) if schema.class == events::Class::Syscall => Get::Nothing,
         _ => arg(name).map_or(Get::Nothing, |i| {
-            // What is recorded of some is the string alone, not its address.
-            let is_text = has_text(&i) && schema.class != events::Class::Syscall;
-            if is_text { Get::Text(i) } else { Get::Arg(i) }
+            // What is recorded of some is the string alone, and of others its address too.
+            if has_text(&i) && ty.is_text() { Get::Text(i) } else { Get::Arg(i) }
         }),
     };
-    // Captures are the last fields but for what is read of memory, and these are all there are.
+    // Captures are the last fields, but for what scripts read of memory, and these are all there are.
     let is_captured = |i: usize| {
         let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
-        let is_memory = |name: &str| hoisted.iter().any(|h| h.name == name);
+        let of_memory = |name: &str| hoisted.iter().any(|h| h.name == name || length_of(&h.name) == name);
         schema.args[i..]
             .iter()
-            .all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)) || is_memory(a.name))
+            .all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)) || of_memory(a.name))
     };
     let of_function = |leaf: &Leaf| match &leaf.what {
         What::Value("retval") => Some(Get::Returned),
@@ -129,8 +129,8 @@ pub fn gets(
             name @ ("pid" | "tid" | "uid" | "gid" | "username" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
         ) => Get::Named(name),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
-        What::Arg(name) => value(name),
-        What::Number(n) => value(&format!("arg{n}")),
+        What::Arg(name) => value(name, &leaf.ty),
+        What::Number(n) => value(&format!("arg{n}"), &leaf.ty),
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
         What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {

@@ -434,7 +434,7 @@ impl Script {
         predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)?;
         self.in_kernel = InKernel::of(enablings);
-        if !program.names_addresses {
+        if !program.symbols.contains(&Space::User) {
             super::bare::assign(&program, &self.places, enablings);
         }
         Ok(())
@@ -808,6 +808,10 @@ impl Sink for ScriptSink {
 
     fn lost(&mut self, events: u64) {
         self.0.borrow_mut().lost = events;
+    }
+
+    fn names_addresses(&self) -> bool {
+        !self.0.borrow().program.symbols.is_empty()
     }
 
     fn end(&mut self) -> Result<()> {

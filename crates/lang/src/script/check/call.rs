@@ -154,7 +154,7 @@ impl Checker<'_> {
                 return Ok(make(x.kind, Type::Pointer(of, space)));
             }
             "ksym" | "usym" => {
-                self.names_addresses |= r.name == "usym";
+                self.symbols.push(if r.name == "ksym" { Space::Kernel } else { Space::User });
                 let ty = r.ty(0);
                 return Ok(make(Kind::Call(r.name, args), ty));
             }

@@ -16,7 +16,7 @@ use super::cdecl::{Declarations, Struct};
 use super::config::Config;
 use super::ir::{self, Expr, Kind};
 use super::parse::Parameters;
-use super::types::{MAX_WEIGHT, Slot, Type};
+use super::types::{MAX_WEIGHT, Slot, Space, Type};
 use crate::diag::{Code, Diagnostic, Severity, Span};
 use crate::near::did_you_mean;
 use crate::tokens::Result;
@@ -127,8 +127,8 @@ struct Checker<'c> {
     last: bool,
     messages: Vec<Diagnostic>,
     sites: Vec<ir::Site>,
-    /// It names addresses of processes.
-    names_addresses: bool,
+    /// Whose addresses it names.
+    symbols: Vec<Space>,
     // Of the clause that is walked:
     clause: usize,
     points: &'c [Point],
@@ -171,7 +171,7 @@ pub(super) fn check(
         used: RefCell::default(),
         stepped: BTreeSet::new(),
         loops: 0,
-        names_addresses: false,
+        symbols: Vec::new(),
     };
     for round in 0.. {
         c.walk();
@@ -199,9 +199,9 @@ pub(super) fn check(
         return Err(c.messages);
     }
     c.messages.truncate(MAX_REPORTED);
-    let (sites, config, names_addresses) = (c.sites, c.config, c.names_addresses);
+    let (sites, config, symbols) = (c.sites, c.config, c.symbols);
     let (declarations, warnings) = (c.declarations, c.messages);
-    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, names_addresses, warnings })
+    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, symbols, warnings })
 }
 
 impl<'c> Checker<'c> {
