@@ -223,6 +223,7 @@ impl Plan {
             && self.filter.is_none()
             && !self.fd_names
             && !self.has_user_stacks()
+            && !self.enablings.is_empty()
             && self.enablings.iter().all(bare)
     }
 

@@ -90,12 +90,14 @@ fn ptrace_and_the_kernel_give_the_same() {
         tracepoint:syscalls:sys_enter_openat { @entered = count(); }
         tracepoint:syscalls:sys_exit_openat { @left[args.ret < 0] = count(); }
         tracepoint:raw_syscalls:sys_enter /args.id != 59 && args.id < 330/ { @calls[args.id] = count(); }
-        process:exec { @exec[comm, args.comm] = count(); } process:exit { @exit[args.code] = count(); }";
+        process:exec { @exec[comm, args.comm] = count(); } process:exit { @exit[args.code] = count(); }
+        process:fork { @fork[comm] = count(); }";
     let all = std::cell::RefCell::new(Vec::new());
     lab::each_backend(|user| {
         let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
-        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", &program]);
-        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let command = format!("sh -c 'true; {program}; true'");
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", &command]);
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
         all.borrow_mut().push(out.out());
     });
     let all = all.into_inner();
@@ -339,7 +341,16 @@ fn tasks_are_followed_where_a_clause_asks_for_them() {
         out.stderr.lines().filter(|l| l.contains("program of")).count()
     };
     assert_eq!(programs("%s %d %s %s", ", comm, uid, username, kstack(2)"), 1);
-    assert!(programs("%s", ", ustack(2)") > 1 && programs("%s", ", usym(args.id)") > 1);
+    assert!(programs("%s", ", ustack(2)") > 1);
+    let of_processes =
+        "begin { @n = 0; } process:exec { @n++; } tracepoint:raw_syscalls:sys_enter /@n > 3/ { exit(); }";
+    let mut running =
+        lab::start(lab::trapline(User::Me, &["run", "-q", "-e", of_processes]).stdout(std::process::Stdio::null()));
+    lab::until("programs are seen", || {
+        let _ = std::process::Command::new("true").status();
+        running.child.try_wait().expect("wait").is_some()
+    });
+    assert!(programs("%s", ", usym(args.id)") > 1);
 }
 
 /// Events that no clause wants take no room in rings; what a script shows is the same as where it decides that by itself.

@@ -188,9 +188,8 @@ impl Known {
                     Kind::Load(Box::new(self.number(&address.clone().int())?), space)
                 }
                 [address, n, user @ Expr { kind: Kind::Const(..), .. }] => {
-                    let number = |e: &Expr| {
-                        Some(Expr { kind: Kind::Int(self.number(&e.clone().int())?), ty: e.ty.clone() })
-                    };
+                    let number =
+                        |e: &Expr| Some(Expr { kind: Kind::Int(self.number(&e.clone().int())?), ty: e.ty.clone() });
                     let kind = Kind::Call("buf at", vec![number(address)?, number(n)?, user.clone()]);
                     let Type::Buffer(most) = e.ty else { return None };
                     return Some(Expr { kind, ty: Type::Buffer(most.min(BUFFER)) });

@@ -4,10 +4,19 @@ use super::places::Places;
 use super::seen::{Get, gets};
 use engine::request::enabling::{Enabling, What};
 use lang::script::Program;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Notes it of the probes.
+/// Notes it of the probes. Clauses of events that are not enabled one by one, such as those of `process:`, need all that there is.
 pub fn assign(program: &Program, places: &Places, enablings: &mut [Enabling]) {
+    let enabled: BTreeSet<_> = enablings
+        .iter()
+        .filter_map(Enabling::probe)
+        .flat_map(|p| p.classes().iter().map(|s| s.probe().into_owned()).collect::<Vec<_>>())
+        .collect();
+    if !places.functions.is_empty() || places.probes.keys().any(|name| !enabled.contains(name)) {
+        return;
+    }
     for enabling in enablings {
         if let What::Probe(probe) = &mut enabling.what
             && let Some(probe) = Arc::get_mut(probe)
