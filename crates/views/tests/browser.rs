@@ -95,6 +95,11 @@ impl Browser {
     /// Opens a drawing, runs `script` in it, and returns the object `r` to which that adds its findings: `r.errors` are the errors of
     /// all scripts.
     fn ask(&self, svg: &str, script: &str) -> Value {
+        self.ask_of(svg, script, "page.svg")
+    }
+
+    /// As [`Browser::ask`], of a file with this name.
+    fn ask_of(&self, svg: &str, script: &str, name: &str) -> Value {
         const FIRST: &str = "<script>window.problems = []; \
             window.addEventListener('error', e => window.problems.push(e.message || 'resource'), true);</script>";
         let (before, rest) = svg.split_once("<style>").expect("a style");
@@ -106,7 +111,7 @@ impl Browser {
                 document.documentElement.setAttribute('data-report', encodeURIComponent(JSON.stringify(r)));
              }}); }})(); ]]></script></svg>"
         );
-        let file = self.scratch.join("page.svg");
+        let file = self.scratch.join(name);
         std::fs::write(&file, [before, FIRST, "<style>", body, &last].concat()).expect("a file");
         let dom = self.run((1200, 800), &file, &["--dump-dom"]);
         let report = dom.split("data-report=\"").nth(1).and_then(|r| r.split('"').next());
@@ -280,6 +285,18 @@ fn a_tall_flame_shows_its_root_and_its_heading_first() {
         r.at = [scrollY > 1000, y(document.getElementById('head')), name(last)]; });";
     let r = browser.ask(&flame(&deep(), false), script);
     assert_eq!((&r["errors"], &r["at"]), (&serde_json::json!([]), &serde_json::json!([true, 0, "all"])));
+}
+
+/// Who writes a drawing to FILE.html sees the same.
+#[test]
+fn a_drawing_is_a_page_too() {
+    let Some(browser) = Browser::new() else { return };
+    let script = "const at = g => Math.round(g.querySelector('rect').getBoundingClientRect().width);
+        r.widths = all().map(at).filter(w => w > 0).length; r.search = document.getElementById('query') !== null;
+        r.first = name(all()[0]);";
+    let [page, drawing] = ["page.html", "page.svg"].map(|file| browser.ask_of(&flame(&usual(), false), script, file));
+    assert_eq!((&page["errors"], &page["search"]), (&serde_json::json!([]), &serde_json::json!(true)), "{page}");
+    assert_eq!((&page["widths"], &page["first"]), (&drawing["widths"], &drawing["first"]));
 }
 
 // Slow: a browser starts for each picture.

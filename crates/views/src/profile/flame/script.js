@@ -1,6 +1,7 @@
 'use strict';
 (() => {
-  const svg = document.documentElement, id = name => document.getElementById(name);
+  // Not the document's own element: a drawing may be called FILE.html, or be pasted into a page.
+  const svg = document.currentScript.ownerSVGElement, id = name => document.getElementById(name);
   const { pad: PAD, char: CHAR, total: TOTAL, gap: GAP, wide: WIDE } =
     Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, +value]));
   const frames = Array.from(document.querySelectorAll('.f'), g => ({
@@ -98,6 +99,6 @@
   svg.removeAttribute('viewBox');
   id('tools').removeAttribute('hidden');
   draw();
-  if (svg.dataset.up === '1') window.scrollTo(0, svg.scrollHeight);
+  if (svg.dataset.up === '1') window.scrollTo(0, document.documentElement.scrollHeight);
   stay();
 })();
