@@ -441,6 +441,7 @@ fn graph(c: Command) -> Command {
         .arg(value("summary-sort-by", "COLUMN", "Order of a table: total [default], self, calls, avg, min, max or name").short('S'))
         .arg(value("rows", "N", "Show at most N functions in a table").value_parser(value_parser!(u32).range(1..)))
         .arg(as_views(on_stdout(CALLS, "tree"), CALLS))
+        .arg(long_flag("icicle", "Draw flame graphs with callers above what they call"))
         .arg(long_flag("force", "Replace the trace in DIR"))
         .arg(traced_command())
 }

@@ -100,7 +100,17 @@ fn without_calls(report: &Report, ran: bool) -> String {
 fn report_of(ask: &Ask, dir: &Path, show: Vec<Show>) -> Result<()> {
     let trace = Recorded { dir: Some(dir.into()), ..Recorded::default() };
     let (calls, table, format) = (ask.calls.clone(), ask.table.clone(), ask.format.clone());
-    crate::report::run(&Ask { trace, calls, table, format, show, quiet: ask.quiet, ..Ask::default() }).map(drop)
+    crate::report::run(&Ask {
+        trace,
+        calls,
+        table,
+        format,
+        show,
+        profile: ask.profile.clone(),
+        quiet: ask.quiet,
+        ..Ask::default()
+    })
+    .map(drop)
 }
 
 /// A directory that goes with the value. That of a killed trapline goes when the next one is made.

@@ -378,7 +378,8 @@ fn a_trace_without_stacks_has_no_profile() {
     assert_eq!(lab::run(&mut lab::trapline(User::Me, &args)).code(), 0);
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--as", "table"], 125, "none of its selected events has a stack"),
-        (&["--icicle"], 2, "it is for profiles"),
+        (&["--icicle"], 2, "it is for flame graphs"),
+        (&["--order", "self"], 2, "it is for profiles"),
         (&["--as", "flame", "--off-cpu"], 125, "none of its selected events has a stack"),
     ];
     for (args, code, words) in cases {

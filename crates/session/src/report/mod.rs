@@ -699,6 +699,7 @@ fn selected_functions(ask: &Ask) -> Result<Functions> {
 /// Refuses options of profiles where there is none.
 fn without_profile(ask: &Ask) -> Result<()> {
     match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
+        Some((option @ "--icicle", _)) => Err(Error::usage(*option, "it is for flame graphs", "add --as flame")),
         Some((option, _)) => {
             Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
         }

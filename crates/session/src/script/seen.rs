@@ -126,7 +126,8 @@ pub fn gets(
             false => Get::Own(schema.probe().rsplit(':').next().unwrap_or_default().into()),
         },
         What::Value(
-            name @ ("pid" | "tid" | "uid" | "gid" | "username" | "comm" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
+            name
+            @ ("pid" | "tid" | "uid" | "gid" | "username" | "comm" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
         ) => Get::Named(name),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
         What::Arg(name) => value(name, &leaf.ty),
