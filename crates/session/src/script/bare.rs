@@ -21,15 +21,13 @@ pub fn assign(program: &Program, places: &Places, enablings: &mut [Enabling]) {
         if let What::Probe(probe) = &mut enabling.what
             && let Some(probe) = Arc::get_mut(probe)
         {
-            let collects = probe.collects.is_some();
             probe.bare = probe.classes().iter().all(|schema| {
                 let name = schema.probe();
                 let (runs, aliases) = (places.probes.get(name.as_ref()), places.aliases_of(&name));
                 runs.into_iter().flatten().all(|(role, number)| {
                     let leaves = &program.clauses[*number].leaves;
                     let is_of_tasks = |get: &Get| matches!(get, Get::Named("comm" | "uid" | "gid" | "username"));
-                    // Programs ask the kernel.
-                    collects || !gets(leaves, &program.hoisted, schema, *role, aliases).iter().any(is_of_tasks)
+                    !gets(leaves, &program.hoisted, schema, *role, aliases).iter().any(is_of_tasks)
                 })
             });
         }
