@@ -105,13 +105,17 @@ fn same(program: &Program, scenario: &str, once: bool) {
 fn attached(pid: u32, random: &mut Random) -> Running {
     let duration = format!("0.{:03}", random.below(250));
     let text = pid.to_string();
-    let session = lab::start(
+    let mut session = lab::start(
         lab::trapline(User::Me, &["graph", "-q", "-p", &text, "--as", "functions", "--duration", &duration])
             .stdout(Stdio::null())
             .stderr(Stdio::null()),
     );
     let maps = || fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    lab::until("it is attached to", || maps().contains("memfd:trapline-agent") && lab::tracer_of(pid) == 0);
+    lab::until("it is attached to", || {
+        // A short one may have come and gone, and one that could not patch has said so.
+        session.child.try_wait().expect("wait").is_some()
+            || maps().contains("memfd:trapline-agent") && lab::tracer_of(pid) == 0
+    });
     session
 }
 
