@@ -108,7 +108,7 @@ fn world() -> Known {
         ("filename".into(), Type::Pointer(Box::new(Type::int(1, true)), Space::User)),
         ("flags".into(), Type::int(4, true)),
     ];
-    Known { args: BTreeMap::from([("tracepoint:syscalls:sys_enter_open".into(), open)]) }
+    Known { args: BTreeMap::from([("tracepoint:syscalls:sys_enter_open".into(), open)]), ..Known::default() }
 }
 
 fn compiled(script: &str) -> Program {

@@ -254,6 +254,23 @@ fn memory_is_read_where_the_event_happens() {
     );
 }
 
+/// Constants and members of the running kernel's types, and functions that libraries have in several kernels and versions.
+#[test]
+fn names_are_those_of_this_machine() {
+    let out = run(User::Me, &["-q", "-e", "begin { print(PIDTYPE_TGID); exit(); }"]);
+    if out.stderr.contains("neither a value nor a constant") {
+        return testkit::skip("kernel:btf", "no types of the kernel");
+    }
+    assert_eq!((out.code(), out.out().as_str()), (0, "1\n\n\n"), "{}", out.stderr);
+    let some = "uprobe:libc:malloc, uprobe:libc:no_such_function { @ = 1; }";
+    let out = run(User::Me, &["-d", "-e", some]);
+    assert!(out.code() == 0 && out.stderr.contains("WARNING: uprobe:libc:no_such_function: no such"), "{}", out.stderr);
+    for text in ["uprobe:libc:no_such_function { @ = 1; }", &format!("config = {{ missing_probes = error }} {some}")] {
+        let out = run(User::Me, &["-d", "-e", text]);
+        assert!(out.code() == 2 && out.stderr.contains("ERROR: uprobe:libc:no_such_function"), "{}", out.stderr);
+    }
+}
+
 /// What is printed and cleared while it is counted adds up to all that has happened; and so does what two processors count.
 #[test]
 fn nothing_is_counted_twice_or_lost() {

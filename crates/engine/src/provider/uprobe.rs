@@ -82,7 +82,11 @@ impl Uprobe {
     /// The file and the function that a pattern names.
     fn open(&self, pattern: &str) -> Result<(ElfFile, String), Refusal> {
         let (path, mut symbol) = split_path(pattern, 1, self.describe)?;
-        Ok((elf_file::open(&path)?, symbol.swap_remove(0)))
+        let (file, symbol) = (elf_file::open(&path)?, symbol.swap_remove(0));
+        match elf_file::libc_instead(&file) {
+            Some(libc) if names::find(&file.elf, &symbol).is_empty() => Ok((libc, symbol)),
+            _ => Ok((file, symbol)),
+        }
     }
 
     /// The probes that a function's name means, in their order.

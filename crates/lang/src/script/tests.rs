@@ -13,6 +13,15 @@ fn world() -> Known {
         known.args.insert(format!("tracepoint:syscalls:{name}"), open.clone());
     }
     known.args.insert("tracepoint:syscalls:sys_enter_close".into(), vec![("fd".into(), Type::int(4, false))]);
+    let argv = Type::Pointer(Box::new(Type::None), types::Space::User);
+    known.args.insert("tracepoint:syscalls:sys_enter_execve".into(), vec![("argv".into(), argv)]);
+    let member = |name: &str| cdecl::Member { name: name.into(), ty: Type::int(4, false), offset: 0, bits: None };
+    let queue = cdecl::Struct { size: 4, align: 4, members: vec![member("nr_queued")], depth: 1 };
+    known.structures.insert("cfs_rq".into(), queue);
+    let values = |list: &[(&str, i64)]| list.iter().map(|(of, v)| ((*of).to_string(), *v)).collect::<Vec<_>>();
+    known.enumerators.insert("REASON_NONE".into(), values(&[("reason", 2), ("other", 2)]));
+    known.enumerators.insert("REASON_LESS".into(), values(&[("reason", -1)]));
+    known.enumerators.insert("REASON_TWICE".into(), values(&[("reason", 1), ("", 3)]));
     known.args.insert("syscall:read".into(), vec![("fd".into(), Type::int(4, true)), ("count".into(), Type::UINT)]);
     known
 }
@@ -812,6 +821,41 @@ fn constants_of_headers() {
         "#include <net/tcp_states.h>\nbegin { $a = TCP_CLOSE; $b = AF_INET6 == 10; $c = IPPROTO_TCP; $d = S_IFREG; $e = ENOENT; $f = SIGKILL; }",
         expect![[r#"
             begin int8 bool int8 int32 int8 int8
+        "#]],
+    );
+}
+
+#[test]
+fn names_that_the_kernel_has() {
+    check_all(
+        &[
+            "begin { @a = REASON_NONE; @b = REASON_LESS; } end { $q = (struct cfs_rq *)@a; @c = $q->nr_queued; }",
+            "begin { @ = REASON_TWICE; }",
+            "begin { @ = ((struct cfs_rq *)5)->nr_running; }",
+            "struct cfs_rq { int nr_queued; } begin { @ = ((struct cfs_rq *)5)->nr_running; }",
+        ],
+        expect![[r#"
+            begin
+            end struct cfs_rq *
+            @a[]: int8
+            @b[]: int8
+            @c[]: uint32
+
+            stdin:1:13-25: ERROR: 'REASON_TWICE' has several values [S0005]
+            begin { @ = REASON_TWICE; }
+                        ~~~~~~~~~~~~
+            HINT: write the number: 1 (reason), 3 (an enumeration without a name)
+
+            begin
+            @[]: uint32
+            stdin:1:13-45: WARNING: the running kernel's 'struct cfs_rq' has 'nr_queued' in the place of 'nr_running' [S0010]
+            begin { @ = ((struct cfs_rq *)5)->nr_running; }
+                        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+            HINT: the name has changed with Linux 6.14
+
+            stdin:1:46-78: ERROR: 'struct cfs_rq' has no member 'nr_running' [S0010]
+            struct cfs_rq { int nr_queued; } begin { @ = ((struct cfs_rq *)5)->nr_running; }
+                                                         ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         "#]],
     );
 }

@@ -268,9 +268,11 @@ fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Resu
 fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Places> {
     use lang::script::config::MissingProbes;
     let mut refused = false;
-    let missing = |point: &script::attach::Point, e: &Error| {
+    let missing = |point: &script::attach::Point, e: &Error, others: bool| {
         let level = match program.config.missing_probes {
-            MissingProbes::Error => "ERROR",
+            // Scripts name functions as several kernels have them.
+            MissingProbes::Others if others => "WARNING",
+            MissingProbes::Error | MissingProbes::Others => "ERROR",
             MissingProbes::Warn => "WARNING",
             MissingProbes::Ignore => return,
         };

@@ -406,6 +406,10 @@ impl lang::script::World for Catalogue {
         self.types.typedef(name)
     }
 
+    fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        self.types.enumerators(name)
+    }
+
     fn child(&self) -> Option<u32> {
         self.child
     }
@@ -525,18 +529,21 @@ impl Captured {
 /// What is captured at each probe, by its name in requests, and whether its strings are named there.
 type Wanted = BTreeMap<String, (Captured, bool)>;
 
-/// Finds the probes of all clauses. `missing` learns of those that do not exist.
-pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error)) -> Places {
+/// Finds the probes of all clauses. `missing` learns of those that do not exist, and whether others of the clause do.
+pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error, bool)) -> Places {
     let mut places = Places::default();
     let mut wanted = Wanted::new();
     for (nth, clause) in program.clauses.iter().enumerate() {
         let mut captured = Captured::default();
         clause.leaves.iter().for_each(|leaf| captured.add(leaf));
+        let mut absent = Vec::new();
         for point in &clause.points {
             if let Err(e) = places.add(catalogue, point, nth, &captured, &mut wanted) {
-                missing(point, &e);
+                absent.push((point, e));
             }
         }
+        let others = absent.len() < clause.points.len();
+        absent.iter().for_each(|(point, e)| missing(point, e, others));
     }
     // Of one call the entry comes first, whatever the order of the clauses.
     places.probes.values_mut().for_each(|runs| runs.sort_by_key(|r| r.0 != As::Entry));

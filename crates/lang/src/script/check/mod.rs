@@ -52,9 +52,9 @@ pub trait World {
         None
     }
 
-    /// A constant of the kernel's headers.
-    fn constant(&self, _name: &str) -> Option<i64> {
-        None
+    /// The values that a name has in enumerations of the kernel, with the names of these, which may be empty.
+    fn enumerators(&self, _name: &str) -> Vec<(String, i64)> {
+        Vec::new()
     }
 
     /// The process that `-c` started.
@@ -63,16 +63,28 @@ pub trait World {
     }
 }
 
-/// A world of which named arguments only are known.
+/// A world of which only this is known.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The arguments of probes, by their full names.
     pub args: BTreeMap<String, Vec<(String, Type)>>,
+    /// Structures of the kernel, by their names.
+    pub structures: BTreeMap<String, Struct>,
+    /// Names that enumerations of the kernel have.
+    pub enumerators: BTreeMap<String, Vec<(String, i64)>>,
 }
 
 impl World for Known {
     fn args(&self, point: &Point) -> Option<Vec<(String, Type)>> {
         self.args.get(&point.name()).cloned()
+    }
+
+    fn structure(&self, name: &str) -> Option<Struct> {
+        self.structures.get(name).cloned()
+    }
+
+    fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        self.enumerators.get(name).cloned().unwrap_or_default()
     }
 }
 
