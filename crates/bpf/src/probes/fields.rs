@@ -1,6 +1,6 @@
 //! What a probe's program is made from, and how its fields are read.
 
-use super::STRING;
+use super::{STRING, STRINGS};
 use crate::asm::Label;
 use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
@@ -71,6 +71,11 @@ pub enum Tail {
         /// Bytes, [`MOST_MEMORY`](super::check::MOST_MEMORY) at most.
         size: u16,
     },
+    /// The strings at the addresses that are an array at the address that the number is: as `Shape::Strv` of [`events::layout`].
+    Strings {
+        /// They are the process's memory.
+        user: bool,
+    },
     /// The string in the context at `off`, at most so many bytes.
     ContextString {
         /// Offset in the context.
@@ -93,8 +98,14 @@ impl Tail {
         match self {
             Tail::Hidden => 1,
             Tail::Memory { size, .. } => 2 + usize::from(size),
+            Tail::Strings { .. } => 4 + STRINGS * (9 + STRING as usize),
             _ => STRING as usize,
         }
+    }
+
+    /// Whether it comes behind those that are not.
+    pub(super) fn is_nested(self) -> bool {
+        matches!(self, Tail::Strings { .. })
     }
 }
 

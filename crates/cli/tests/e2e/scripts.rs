@@ -254,6 +254,39 @@ fn memory_is_read_where_the_event_happens() {
     );
 }
 
+/// The strings of an array: of the kernel's own tracepoint, of a call that was traced otherwise, of a function, and of a trace.
+#[test]
+fn arrays_of_strings_are_joined() {
+    let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
+    let text = "tracepoint:syscalls:sys_enter_execve { join(args.argv); } syscall:execve { join(args.argv, \"+\"); }";
+    let many = (1..20).map(|n| n.to_string()).collect::<Vec<_>>();
+    let command = format!("sh -c 'exec /bin/echo one \"\" {}'", many.join(" "));
+    let line = |separator: &str| {
+        [&["/bin/echo", "one", ""][..], &many.iter().map(String::as_str).collect::<Vec<_>>()[..13]]
+            .concat()
+            .join(separator)
+            + "\n"
+    };
+    lab::each_backend(|user| {
+        let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", &command]);
+        let lines = out.out();
+        assert!(lines.contains(&(line(" ") + &line("+"))), "{asked}: {lines} {}", out.stderr);
+    });
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let of_main = format!("uprobe:{program}:main {{ join((char **)arg1, \"|\"); }}");
+    assert_eq!(script(User::Me, &of_main, &format!("{program} 5 '1 c'")), format!("{program}|5|1 c\n\n\n"));
+    let dir = lab::scratch();
+    let of_exec = "tracepoint:syscalls:sys_enter_execve { join(args.argv, \"|\"); }";
+    let recorded = ["record", "-q", "-o", "trace", "-e", of_exec, "--", "sh", "-c", "exec /bin/true \"x y\""];
+    let live = lab::run(lab::trapline(User::Me, &recorded).current_dir(&dir));
+    assert!(live.out().contains("/bin/true|x y\n"), "{} {}", live.out(), live.stderr);
+    let past = lab::run(lab::trapline(User::Me, &["run", "--trace", "trace", "-e", of_exec]).current_dir(&dir));
+    assert_eq!((past.code(), past.out()), (0, live.out()), "{}", past.stderr);
+}
+
 /// Constants and members of the running kernel's types, and functions that libraries have in several kernels and versions.
 #[test]
 fn names_are_those_of_this_machine() {

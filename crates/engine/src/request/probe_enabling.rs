@@ -80,8 +80,19 @@ pub struct Script {
 pub struct Read {
     /// It is the process's memory, and not the kernel's.
     pub of_process: bool,
-    /// So many bytes; none: a string.
-    pub size: Option<u16>,
+    /// What is read.
+    pub what: ReadWhat,
+}
+
+/// What is read of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadWhat {
+    /// So many bytes.
+    Bytes(u16),
+    /// A string.
+    Text,
+    /// The strings at the addresses of an array.
+    Strings,
 }
 
 impl PartialEq for Script {

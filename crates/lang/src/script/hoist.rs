@@ -17,7 +17,12 @@ const MOST: usize = 16;
 impl Hoisted {
     /// Whether it reads memory of the kernel.
     pub fn reads_kernel(&self) -> bool {
-        let of_kernel = |e: &Expr| matches!(e.kind, Kind::Load(_, Space::Kernel) | Kind::TextAt(_, Space::Kernel, _));
+        let of_kernel = |e: &Expr| {
+            matches!(
+                e.kind,
+                Kind::Load(_, Space::Kernel) | Kind::TextAt(_, Space::Kernel, _) | Kind::Strings(_, Space::Kernel)
+            )
+        };
         let mut any = of_kernel(&self.expr);
         inner(&self.expr, &mut |e| any |= of_kernel(e));
         any
@@ -50,7 +55,7 @@ pub fn hoist(program: &mut Program) {
 
 /// Calls `each` with the memory that the address of an expression reads.
 fn inner(e: &Expr, each: &mut dyn FnMut(&Expr)) {
-    if let Kind::Load(address, _) | Kind::TextAt(address, ..) = &e.kind {
+    if let Kind::Load(address, _) | Kind::TextAt(address, ..) | Kind::Strings(address, _) = &e.kind {
         address.leaves(&mut |leaf| {
             if let Of::Value(value) = leaf {
                 each(value);
@@ -81,7 +86,7 @@ fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
     };
     match &e.kind {
         Kind::Leaf(i) => out.extend(leaves.get(*i).map(|l| format!("{:?}", l.what))),
-        Kind::Load(address, _) | Kind::TextAt(address, ..) => of(address),
+        Kind::Load(address, _) | Kind::TextAt(address, ..) | Kind::Strings(address, _) => of(address),
         _ => {}
     }
 }
@@ -146,6 +151,7 @@ impl Known {
     fn memory(&self, e: &Expr) -> Option<Expr> {
         let kind = match &e.kind {
             Kind::Load(address, space) => Kind::Load(Box::new(self.number(address)?), *space),
+            Kind::Strings(address, space) => Kind::Strings(Box::new(self.number(address)?), *space),
             // A buffer of so many bytes.
             Kind::Call("buf at", args) => match &args[..] {
                 [address, Expr { kind: Kind::Const(..), .. }, Expr { kind: Kind::Const(user, _), .. }] => {
@@ -238,7 +244,7 @@ impl Moves<'_> {
                 self.expr(b);
             }
             Kind::Part(of, _) => self.expr(of),
-            Kind::Load(address, _) => self.int(address),
+            Kind::Load(address, _) | Kind::Strings(address, _) => self.int(address),
             Kind::Piece(of, offset) => {
                 self.expr(of);
                 self.int(offset);

@@ -34,6 +34,8 @@ pub enum Datum<'e> {
     Text(&'e [u8], bool),
     /// Bytes.
     Bytes(&'e [u8]),
+    /// The strings of an array, as events have them: `Shape::Strv` of [`events::layout`].
+    Strings(&'e [u8]),
     /// A stack's number, or an address, and the process that it is of.
     Of(u64, u32),
 }

@@ -166,7 +166,7 @@ rows! {
     "clear" Statement "@m:map" Nothing, "", "takes all keys out of a map";
     "zero" Statement "@m:map" Nothing, "", "sets all values of a map to zero";
     "time" Statement "format:word?" Nothing, "", "prints the time of day, as strftime(3) formats it";
-    "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings";
+    "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings, with the separator or a blank between them";
     "exit" Statement "code:int?" Nothing, "", "ends the script";
 
     "delete" Function "@m:any key:any?" Bool, "", "takes a key out of a map; whether it was there";

@@ -861,6 +861,29 @@ fn names_that_the_kernel_has() {
 }
 
 #[test]
+fn arrays_of_strings_are_joined() {
+    check_all(
+        &[
+            "tracepoint:syscalls:sys_enter_execve { join(args.argv); join(args.argv, \",\"); join((char **)5); }",
+            "tracepoint:syscalls:sys_enter_execve { join((char *)args.argv); }",
+        ],
+        expect![[r#"
+            tracepoint:syscalls:sys_enter_execve <Arg("argv"): void *>
+
+            stdin:1:45-62: ERROR: 'join' prints strings, not values of type int8 * [S0007]
+            tracepoint:syscalls:sys_enter_execve { join((char *)args.argv); }
+                                                        ~~~~~~~~~~~~~~~~~
+            HINT: cast it: (char **)…
+        "#]],
+    );
+    let p = compile("tracepoint:syscalls:sys_enter_execve { join(args.argv); }", &params(), &world());
+    let mut p = p.expect("a script");
+    hoist::hoist(&mut p);
+    let leaves: Vec<_> = p.clauses[0].leaves.iter().map(|l| format!("{:?}", l.what)).collect();
+    assert_eq!(leaves, ["Arg(\"argv\")", "Memory(0)"]);
+}
+
+#[test]
 fn doubtful() {
     check(
         "begin { if (pid & 1 == 1) { } if ($1 < 2 < 3) { } if (nsecs < (int64)5) { } pid; }",

@@ -15,7 +15,7 @@ use engine::request::collecting::{
     Clause, Collected, Collecting, From, Number, Taken, bytes_of, can_collect, is_readable, layout,
 };
 use engine::request::enabling::{Enabling, What};
-use engine::request::probe_enabling::{ProbeEnabling, Read as Memory, Script, Source};
+use engine::request::probe_enabling::{ProbeEnabling, Read as Memory, ReadWhat, Script, Source};
 use engine::rights;
 use events::dynamic::Field;
 use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
@@ -177,12 +177,17 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
             let name = program.hoisted[n].name.clone();
             let (number, read, ty) = match &program.hoisted[n].expr {
                 Expr { kind: Kind::TextAt(address, space, _), .. } => {
-                    let read = Memory { of_process: *space == Space::User, size: None };
+                    let read = Memory { of_process: *space == Space::User, what: ReadWhat::Text };
                     ((**address).clone(), Some(read), FieldType::Str(StrKind::Text))
+                }
+                Expr { kind: Kind::Strings(address, space), .. } => {
+                    let read = Memory { of_process: *space == Space::User, what: ReadWhat::Strings };
+                    ((**address).clone(), Some(read), FieldType::Strv)
                 }
                 Expr { kind: Kind::Load(address, space), ty } if ty.as_int().is_none() => {
                     let size = if ty.is_text() { None } else { bytes_of(program, ty) };
-                    let read = Memory { of_process: *space == Space::User, size };
+                    let what = size.map_or(ReadWhat::Text, ReadWhat::Bytes);
+                    let read = Memory { of_process: *space == Space::User, what };
                     let length = |n: u16| FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 });
                     ((**address).clone(), Some(read), size.map_or(FieldType::Str(StrKind::Text), length))
                 }

@@ -7,7 +7,7 @@ use events::event::Cap;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names as _;
 use events::{Event, Schema};
-use lang::script::ir::{Hoisted, Leaf, What};
+use lang::script::ir::{Hoisted, Kind, Leaf, What};
 use lang::script::run::{self, Datum};
 use lang::script::types::Type;
 use std::cell::RefCell;
@@ -28,6 +28,8 @@ pub enum Get {
     Memory(usize, u32),
     /// Bytes that were read of memory.
     Bytes(usize),
+    /// The strings of an array.
+    Strings(usize),
     /// The result.
     Result,
     /// The number of the call.
@@ -73,6 +75,15 @@ pub fn gets(
         let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
         schema.args[i..].iter().all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)))
     };
+    let is_strings = |i: usize| matches!(schema.args[i].ty, events::types::Type::Strv | events::types::Type::Envv);
+    // The strings at the addresses of an argument, which calls have.
+    let strings = |h: &Hoisted| {
+        let Kind::Strings(address, _) = &h.expr.kind else { return None };
+        let lang::script::ir::Int::Value(of) = &**address else { return None };
+        let Kind::Leaf(i) = of.kind else { return None };
+        let What::Arg(name) = &leaves.get(i)?.what else { return None };
+        arg(name).filter(|i| role != As::Exit && is_strings(*i))
+    };
     let one = |leaf: &Leaf| match &leaf.what {
         What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
             let task = format!("task_{name}");
@@ -114,7 +125,8 @@ pub fn gets(
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
         What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {
-            (None, _) => Get::Nothing,
+            (None, _) => hoisted.get(*n).and_then(|h| strings(h)).map_or(Get::Nothing, Get::Strings),
+            (Some(i), _) if is_strings(i) => Get::Strings(i),
             (Some(i), Type::Str(most)) => Get::Memory(i, *most),
             (Some(i), ty) if ty.as_int().is_none() && !ty.is_text() => Get::Bytes(i),
             (Some(i), Type::Array(_, n)) => Get::Memory(i, u32::try_from(*n).unwrap_or(u32::MAX)),
@@ -246,6 +258,11 @@ impl run::Event for Seen<'_> {
                 Cap::None => None,
                 Cap::Fault => Some(Datum::Bytes(b"")),
                 _ => Some(Datum::Bytes(self.ev.tail(*i, false)?.bytes)),
+            },
+            Get::Strings(i) => match self.ev.cap(*i) {
+                Cap::None => None,
+                Cap::Fault => Some(Datum::Strings(&[])),
+                _ => Some(Datum::Strings(self.ev.tail(*i, false)?.bytes)),
             },
             Get::Nothing => None,
         }

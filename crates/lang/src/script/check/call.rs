@@ -476,10 +476,15 @@ impl Checker<'_> {
             "join" => {
                 let x = self.value(&list[0])?;
                 let text = |t: &Type| t.is_text();
-                let fits = match &x.ty {
-                    Type::Tuple(list) => list.iter().all(text),
-                    Type::Pointer(of, _) => matches!(&**of, Type::Pointer(of, _) if **of == Type::int(1, true)),
-                    t => text(t),
+                let strings = |of: &Type| match of {
+                    Type::None => true,
+                    Type::Pointer(of, _) => **of == Type::int(1, true),
+                    _ => false,
+                };
+                let (fits, array) = match &x.ty {
+                    Type::Tuple(list) => (list.iter().all(text), None),
+                    Type::Pointer(of, space) => (strings(of), Some(*space)),
+                    t => (text(t), None),
                 };
                 if !fits {
                     let e = Diagnostic::new(
@@ -490,6 +495,10 @@ impl Checker<'_> {
                     return Err(e.hint("cast it: (char **)…"));
                 }
                 let separator = list.get(1).map_or(Ok(" ".into()), word)?;
+                let x = match array {
+                    Some(space) => make(Kind::Strings(Box::new(x.int()), space), Type::Tuple(Vec::new())),
+                    None => x,
+                };
                 Stmt::Join(x, separator.into_bytes())
             }
             _ => Stmt::Exit(list.first().map(|e| self.int_of(e)).transpose()?.map(Expr::int)),
