@@ -129,7 +129,8 @@ impl Run {
         let classes = plan.probes().flat_map(|e| e.classes()).copied();
         let has_stacks = stacks::have_any(classes.chain(plan.call_captures.iter().map(|c| c.schema)));
         // Probes with stacks may join a session that has a name.
-        let may_have = has_stacks || plan.named || plan.has_heap();
+        let names = sinks.all.iter().any(|s| s.names_addresses());
+        let may_have = has_stacks || names || plan.named || plan.has_heap();
         let shown = may_have && !sinks.all.is_empty() && stacks::form(&ask.format)? != Stacks::Fields;
         // While there are all rights.
         let resolver = if shown { Some(Resolver::new(Origin::Live, stacks::places(&ask.names)?)) } else { None };

@@ -93,6 +93,7 @@ impl Host for Paper<'_> {
         match print(&self.printer, &output, &mut bytes) {
             Goes::Out => self.out.extend(bytes),
             Goes::Err => self.other.extend(bytes),
+            Goes::Command => self.out.extend([b"$ ", &bytes[..], b"\n"].concat()),
             Goes::File => self.out.extend([b"<", &bytes[..], b">\n"].concat()),
         }
     }

@@ -24,6 +24,13 @@ pub enum Value {
     },
     /// A constant.
     Constant(i64),
+    /// 8 bytes of the program's context at `off`, and a constant.
+    Sum {
+        /// Offset in the context.
+        off: i16,
+        /// The constant.
+        plus: i64,
+    },
     /// The id of the kernel's stack.
     KernelStack {
         /// At most so many frames.
@@ -217,6 +224,12 @@ pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
         // It needs the other fields: [`super::values::number`].
         Value::Script(_) => e.mov(R1, 0),
         Value::Constant(n) => e.constant(R1, *n as u64),
+        Value::Sum { off, plus } => {
+            context(e);
+            e.constant(R1, *plus as u64);
+            e.load(Size::D, R3, R2, *off);
+            e.alu(Alu::Add, R1, R3);
+        }
         Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),
         Value::Cpu => {
             e.call(Helper::GetSmpProcessorId);

@@ -304,6 +304,79 @@ fn names_are_those_of_this_machine() {
     }
 }
 
+/// Registers, addresses of symbols, probes at addresses: what the file says is what the process has.
+#[test]
+fn registers_and_addresses_are_those_of_the_process() {
+    let Some(program) = testkit::compile("gcc", "bt_uprobe_test", "bt/uprobe_test.c", &["-O0", "-g"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let of = |at: &str, text: &str| script(User::Me, &format!("uprobe:{program}:{at} {{ {text} exit(); }}"), &program);
+    let text = "printf(\"%lx %lx %s %s %d\\n\", *uaddr(\"GLOBAL_A\"), *uaddr(\"GLOBAL_C\"), usym(uaddr(\"function2\")), usym(reg(\"ip\")), uaddr(\"function1\") == reg(\"rip\"));";
+    assert_eq!(of("function1", text), "55555555 33333333 function2 function1 1\n\n\n");
+    // In the kernel too, and inside of a function.
+    let text = "@n = sum(*(uint32 *)(reg(\"di\") + 0)); @far = max(reg(\"ip\") - (uint64)uaddr(\"function1\"));";
+    assert_eq!(of("function1", text), "\n\n@far: 0\n@n: 13\n");
+    assert_eq!(of("function1+4", text).lines().find(|l| l.starts_with("@far")), Some("@far: 4"));
+    let listed = lab::run(&mut lab::as_user(User::Me, &["nm", &program])).out();
+    let line = listed.lines().find(|l| l.ends_with(" function1")).expect("a symbol");
+    let at = format!("0x{}", line.split(' ').next().expect("an address").trim_start_matches('0'));
+    let text = "printf(\"%s %d %d\\n\", probe, *arg0, arg1);";
+    let text = text.replace("*arg0", "*(int32 *)arg0");
+    assert_eq!(of(&at, &text), format!("uprobe:{program}:{at} 13 120\n\n\n"));
+    for (text, says) in [
+        (format!("uprobe:{program}:{at}1 {{ }}"), "a breakpoint would break the program"),
+        (
+            format!("uretprobe:{program}:0x{:x} {{ }}", u64::from_str_radix(&at[2..], 16).expect("hex") + 4),
+            "no function begins",
+        ),
+        (format!("uprobe:{program}:main {{ @ = uaddr(\"no_such\"); }}"), "the address of 'no_such' is not known at"),
+        (format!("uretprobe:{program}:main {{ @ = uaddr(\"main\"); }}"), "the address of 'main' is not known at"),
+        (format!("uprobe:{program}:main {{ @ = reg(\"pc\"); }}"), "'pc' is no register"),
+        ("syscall:read { @ = reg(\"ip\"); }".into(), "'reg(\"ip\")' is not known at syscall:read"),
+        ("begin { @ = kaddr(\"no_such_symbol\"); }".into(), "no symbol of the kernel is 'no_such_symbol'"),
+        ("begin { @ = cpid; }".into(), "'cpid' is not known at begin"),
+    ] {
+        let out = run(User::Me, &["-q", "-e", &text, "-c", "true"]);
+        assert!(out.code() == 2 && out.stderr.contains(says), "{text}: {}", out.stderr);
+    }
+    if lab::is_root() {
+        let text = "profile:hz:999 { @ip[reg(\"ip\") != 0] = count(); @[ksym(kaddr(\"vfs_read\"))] = count(); }";
+        let out = script(User::Me, text, "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'");
+        assert!(out.contains("@[vfs_read]: ") && out.contains("@ip[true]: ") && !out.contains("false"), "{out}");
+    }
+}
+
+/// What an interval knows, and the process that was started.
+#[test]
+fn intervals_know_the_command_and_where_they_run() {
+    lab::each_user(|user| {
+        let text = "interval:ms:20 { @[cpid, numaid < 64]++; } process:exit { @same = pid == cpid; }";
+        let out = script(user, text, "sleep 0.1");
+        assert!(out.contains(", true]: ") && out.ends_with("@same: true\n") && !out.contains("@[0,"), "{out}");
+    });
+    if lab::kernel_backend_is_possible() && lab::is_root() {
+        let text =
+            "begin { @[cgroup, numaid] = 1; } tracepoint:syscalls:sys_enter_exit_group { @[cgroup, (uint32)0]++; }";
+        let out = script(User::Me, text, "true");
+        assert!(out.ends_with("]: 2\n"), "{out}");
+    }
+}
+
+#[test]
+fn commands_run_where_they_are_allowed() {
+    let text =
+        "begin { printf(\"a\\n\"); system(\"echo %d '%s'; echo x >&2\", 5, \"b c\"); printf(\"d\\n\"); exit(); }";
+    lab::each_user(|user| {
+        let out = run(user, &["-q", "--unsafe", "-e", text]);
+        assert_eq!((out.code(), out.out().as_str(), out.stderr.as_str()), (0, "a\n5 b c\nd\n\n\n", "x\n"));
+        let out = run(user, &["-q", "-e", text]);
+        assert!(out.code() == 2 && out.stderr.contains("HINT: allow it with --unsafe"), "{}", out.stderr);
+    });
+    let out = run(User::Me, &["-q", "--unsafe", "-f", "json", "-e", "begin { system(\"echo a\"); exit(); }"]);
+    assert_eq!(out.out(), "{\"type\": \"syscall\", \"data\": \"a\\n\"}\n", "{}", out.stderr);
+}
+
 /// What is printed and cleared while it is counted adds up to all that has happened; and so does what two processors count.
 #[test]
 fn nothing_is_counted_twice_or_lost() {

@@ -35,6 +35,8 @@ pub struct Program {
     pub config: Config,
     /// What its clauses read of memory.
     pub hoisted: Vec<Hoisted>,
+    /// It shows names of addresses.
+    pub names_addresses: bool,
     /// The types that it declares.
     pub declarations: Declarations,
     /// What is doubtful in it.
@@ -297,4 +299,6 @@ pub enum Writing {
     Warning,
     /// It is a path: the file is shown.
     Cat,
+    /// It is a command: what it writes is shown.
+    System,
 }

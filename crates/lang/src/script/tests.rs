@@ -27,7 +27,12 @@ fn world() -> Known {
 }
 
 fn params() -> Parameters {
-    Parameters { positional: vec!["42".into(), "cat".into()], named: vec![("pid".into(), "7".into())], config: vec![] }
+    Parameters {
+        positional: vec!["42".into(), "cat".into()],
+        named: vec![("pid".into(), "7".into())],
+        config: vec![],
+        may_run: false,
+    }
 }
 
 /// What a script's names hold, or what is wrong with it.
@@ -753,10 +758,10 @@ fn names_and_calls() {
                                                                            ~~
             HINT: choose another
 
-            stdin:1:9-20: ERROR: 'system' is not in this version [S0016]
+            stdin:1:9-20: ERROR: 'system' runs a command, which scripts may not [S0017]
             begin { system("x"); signal(9); override(1); tseries(1); print(kstack(perf, 5)); }
                     ~~~~~~~~~~~
-            HINT: printf the command, and let a shell read trapline's output
+            HINT: allow it with --unsafe
             stdin:1:22-31: ERROR: 'signal' would change the traced system [S0017]
             begin { system("x"); signal(9); override(1); tseries(1); print(kstack(perf, 5)); }
                                  ~~~~~~~~~

@@ -163,14 +163,21 @@ impl Clauses {
             text.push('\n');
         }
         text += &clauses.iter().map(|clause| with_calls(clause)).collect::<Vec<_>>().join("\n");
-        let catalogue = Catalogue::new(!ask.target.all && traces_calls_by_ptrace(&ask), pid_of(&ask));
+        let catalogue = Catalogue::new(
+            !ask.target.all && traces_calls_by_ptrace(&ask),
+            pid_of(&ask),
+            !ask.target.command.is_empty(),
+        );
         let program = compile(&ask, (&name, &text), &catalogue)?;
         let places = find(&program, (&name, &text), &catalogue)?;
         known(&program, (&name, &text))?;
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
         let found = catalogue.found();
         let reader = (program.clone(), places.clone());
-        let adjust = Box::new(move |all: &mut [Enabling]| collecting::read_memory(&reader.0, &reader.1, all));
+        let adjust = Box::new(move |all: &mut [Enabling]| {
+            collecting::read_registers(&reader.0, &reader.1, all)?;
+            collecting::read_memory(&reader.0, &reader.1, all)
+        });
         let script = (!reads).then_some(Ready { program, places, source: (name, text), catalogue });
         Ok(Some(Clauses { ask, script, requests, found, adjust }))
     }

@@ -8,14 +8,15 @@
 //!
 //! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
 
-use super::places::{As, Places};
-use super::seen::{Get, gets};
+use super::places::{As, Places, register};
+use super::seen::{Get, field_of, gets};
 use engine::Result;
+use engine::provider::ArgLocation;
 use engine::request::collecting::{
     Clause, Collected, Collecting, From, Number, Taken, bytes_of, can_collect, is_readable, layout,
 };
 use engine::request::enabling::{Enabling, What};
-use engine::request::probe_enabling::{ProbeEnabling, Read as Memory, ReadWhat, Script, Source};
+use engine::request::probe_enabling::{Number as Argument, ProbeEnabling, Read as Memory, ReadWhat, Script, Source};
 use engine::rights;
 use events::dynamic::Field;
 use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
@@ -137,6 +138,41 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
         (_, Get::Arg(i)) => From::Field(*i),
         _ => From::Nothing,
     }
+}
+
+/// Has the programs of probes read the registers that their clauses want, and the addresses of symbols: a field for each.
+///
+/// # Errors
+/// Too many classes of events.
+pub fn read_registers(program: &Program, places: &Places, enablings: &mut [Enabling]) -> Result<()> {
+    for enabling in enablings {
+        if let What::Probe(probe) = &mut enabling.what
+            && let Some(probe) = Arc::get_mut(probe)
+            && let Some(point) = probe.point.as_ref().filter(|_| !probe.anonymous)
+        {
+            let mut fields: Vec<(Field, Source)> = Vec::new();
+            let runs = probe.classes().first().and_then(|first| places.probes.get(first.probe().as_ref()));
+            let clauses = runs.into_iter().flatten().filter_map(|(_, number)| program.clauses.get(*number));
+            for leaf in clauses.flat_map(|c| &c.leaves) {
+                let at = match &leaf.what {
+                    Read::Register(name) => register(name).map(ArgLocation::Register),
+                    Read::Address(_, name) => {
+                        point.in_file().and_then(|file| file.distance(name)).map(ArgLocation::Distance)
+                    }
+                    _ => continue,
+                };
+                let name = field_of(&leaf.what).unwrap_or_default();
+                if let Some(at) = at.filter(|_| fields.iter().all(|(f, _)| f.name != name)) {
+                    let ty = FieldType::Int(Int { size: 8, signed: false, fmt: Fmt::Hex });
+                    fields.push((Field { name, ty }, Source::Number(Argument { at, size: 8, signed: false })));
+                }
+            }
+            if !fields.is_empty() {
+                probe.extend(fields)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Has the programs of clauses that see events read the memory that these want: a field for each.

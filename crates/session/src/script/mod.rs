@@ -49,7 +49,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     whose(&mut ask)?;
     let (name, text) = source(&ask)?;
     let of_calls = !ask.target.all && traces_calls_by_ptrace(&ask);
-    let catalogue = Catalogue::new(of_calls, pid_of(&ask));
+    let catalogue = Catalogue::new(of_calls, pid_of(&ask), !ask.target.command.is_empty());
     let program = compile(&ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
     if ask.script.dry_run {
@@ -238,7 +238,7 @@ fn pid_of(ask: &Ask) -> Option<u32> {
 
 /// Reads and checks the script; mistakes and warnings are printed.
 fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Program> {
-    let mut params = Parameters::default();
+    let mut params = Parameters { may_run: ask.script.may_run, ..Parameters::default() };
     for word in &ask.script.args {
         match word.strip_prefix("--").map(|named| named.split_once('=').unwrap_or((named, "true"))) {
             Some((name, value)) => params.named.push((name.into(), value.into())),

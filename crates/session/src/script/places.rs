@@ -7,6 +7,7 @@
 
 use super::kernel_types::{KernelTypes, pointee};
 use engine::capture::captures;
+use engine::provider::location::{REGISTERS, Register};
 use engine::provider::{self, Probe, quoting};
 use engine::request::parse::is_probe;
 use engine::request::probe_enabling;
@@ -45,8 +46,10 @@ pub enum As {
 pub struct Catalogue {
     /// Tracepoints of calls are served by the events of calls: who traces without rights has no others.
     pub of_calls: bool,
-    /// The process that `-c` starts, or that `-p` names.
+    /// The process that `-p` names.
     pub child: Option<u32>,
+    /// `-c` starts a process.
+    pub starts: bool,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
     /// Patterns of the script that was recorded: the probes that they were then.
@@ -76,10 +79,11 @@ pub enum Kind {
 
 impl Catalogue {
     /// Of this machine.
-    pub fn new(of_calls: bool, child: Option<u32>) -> Catalogue {
+    pub fn new(of_calls: bool, child: Option<u32>, starts: bool) -> Catalogue {
         Catalogue {
             of_calls,
             child,
+            starts,
             recorded: None,
             found: Found::new(),
             known: RefCell::default(),
@@ -92,6 +96,7 @@ impl Catalogue {
         Catalogue {
             of_calls: true,
             child: None,
+            starts: false,
             recorded: Some(classes),
             found,
             known: RefCell::default(),
@@ -406,6 +411,20 @@ impl lang::script::World for Catalogue {
         self.types.typedef(name)
     }
 
+    fn starts(&self) -> bool {
+        self.starts
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        if self.recorded.is_some() || !rights::is_root() { None } else { sys::proc::kernel_symbol(name) }
+    }
+
+    fn symbol(&self, point: &Point, name: &str) -> Option<u64> {
+        let (Kind::Probes(pattern), "uprobe" | "usdt") = (self.kind(point), point.provider.name) else { return None };
+        let found = self.find(&pattern).ok().filter(|found| found.len() <= APART && self.recorded.is_none())?;
+        found.iter().map(|probe| probe.symbol_size(name)).collect::<Option<Vec<_>>>()?.first().copied()
+    }
+
     fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
         self.types.enumerators(name)
     }
@@ -670,6 +689,23 @@ impl Places {
     }
 }
 
+/// Whether a probe is an instruction of a file.
+fn is_in_file(point: &Point) -> bool {
+    matches!(point.provider.name, "uprobe" | "uretprobe" | "usdt")
+}
+
+/// Whether the program of a probe has the registers of the place that was reached.
+fn has_registers(point: &Point) -> bool {
+    let of_kernel = ["kprobe", "kretprobe", "profile", "software", "hardware", "watchpoint"];
+    is_in_file(point) || of_kernel.contains(&point.provider.name)
+}
+
+/// The register of a name, with or without the letter that the whole one begins with.
+pub fn register(name: &str) -> Option<Register> {
+    let whole = |name: &str| REGISTERS.contains(&name).then(|| Register::named(name)).flatten();
+    whole(name).or_else(|| whole(&format!("r{name}")))
+}
+
 /// What of a leaf no event of a clause has, and what to do about it.
 pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String, &'static str)> {
     let name = match &leaf.what {
@@ -677,8 +713,15 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         What::Kind("nsecs", clock) if clock == "monotonic" => return None,
         What::Kind(name @ ("kstack" | "ustack"), _) => (*name).into(),
         What::Kind(name, of) => format!("{name}({of})"),
+        What::Register(name) if register(name).is_none() => {
+            let todo = "they are ax, bx, cx, dx, si, di, bp, sp, ip and r8 to r15";
+            return Some((format!("'{name}' is no register"), todo));
+        }
+        What::Register(_) if !rights::is_root() && !clause.points.iter().all(is_in_file) => {
+            return Some(("registers of the kernel are for root".into(), "run trapline as root"));
+        }
         What::Register(name) => format!("reg(\"{name}\")"),
-        What::Address(_, name) => format!("the address of {name}"),
+        What::Address(_, name) => format!("uaddr(\"{name}\")"),
         What::Memory(n) if !rights::is_root() && program.hoisted.get(*n).is_some_and(|h| h.reads_kernel()) => {
             return Some(("memory of the kernel is for root".into(), "run trapline as root"));
         }
@@ -691,6 +734,10 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
         | "func" | "retval" => true,
         "kstack" | "ustack" => has_stacks(),
+        "cpid" => points().all(|p| p.provider.name != "begin"),
+        "numaid" | "cgroup" if points().all(|p| p.is_special() || p.is_interval()) => true,
+        _ if matches!(leaf.what, What::Address(..)) => points().all(is_in_file),
+        _ if matches!(leaf.what, What::Register(_)) => points().all(has_registers),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
         _ if leaf.what.is_of_programs() => {
             let of_programs = |p: &Point| !is_call(p) && !matches!(p.provider.name, "function" | "heap" | "process");

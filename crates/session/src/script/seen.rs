@@ -40,6 +40,15 @@ pub enum Get {
     Nothing,
 }
 
+/// The field of events that a register, or the address of a symbol, becomes.
+pub fn field_of(what: &What) -> Option<String> {
+    match what {
+        What::Register(name) => Some(format!("reg_{name}")),
+        What::Address(_, name) => Some(format!("address_of_{name}")),
+        _ => None,
+    }
+}
+
 /// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
 pub fn gets(
     leaves: &[Leaf],
@@ -117,10 +126,14 @@ pub fn gets(
             false => Get::Own(schema.probe().rsplit(':').next().unwrap_or_default().into()),
         },
         What::Value(
-            name @ ("pid" | "tid" | "uid" | "gid" | "username" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
+            name
+            @ ("pid" | "tid" | "uid" | "gid" | "username" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus" | "cpid"),
         ) => Get::Named(name),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
         What::Arg(name) => value(name),
+        What::Register(_) | What::Address(..) => {
+            field_of(&leaf.what).and_then(|n| arg(&n)).map_or(Get::Nothing, Get::Arg)
+        }
         What::Number(n) => value(&format!("arg{n}")),
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
@@ -195,6 +208,8 @@ pub struct Seen<'a> {
     pub duration: Option<u64>,
     /// The stacks that were read.
     pub stacks: &'a RefCell<Stacks>,
+    /// The process that `-c` started.
+    pub child: Option<u32>,
 }
 
 impl Seen<'_> {
@@ -217,6 +232,7 @@ impl Seen<'_> {
                 let (entry, exit) = self.ev.cpus();
                 number(if self.role == As::Entry { entry } else { exit.or(entry) }?.into())
             }
+            "cpid" => number(self.child?.into()),
             "ncpus" => number(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             "comm" => Some(Datum::Text(self.world.comm(self.ev.tid())?, false)),
             _ => None,

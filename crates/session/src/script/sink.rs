@@ -24,7 +24,11 @@ use lang::script::types::Space;
 use lang::script::{Program, run::Output as Printed};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use sys::signal;
@@ -86,10 +90,12 @@ pub struct Script {
     has_ended: bool,
     /// Who runs it: process, user and group.
     own: (u32, u32, u32),
-    /// It comes with a trace, and files of this machine are none of its business: so many were not shown.
+    /// It comes with a trace, and files and commands of this machine are none of its business: so many were not shown.
     strange: Option<u64>,
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
+    /// The process that `-c` started.
+    child: Option<u32>,
 }
 
 /// What a script looks like from outside.
@@ -177,6 +183,7 @@ impl Host for Prints<'_> {
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);
             }
             Goes::File => self.file(&text),
+            Goes::Command => self.command(&text),
         }
     }
 
@@ -188,26 +195,47 @@ impl Host for Prints<'_> {
 }
 
 impl Prints<'_> {
+    /// Prints what a file has, or a command has written.
+    fn contents(&mut self, kind: &str, text: &[u8]) {
+        if !self.json {
+            return self.output.write_lines(text);
+        }
+        let data = String::from_utf8_lossy(text).into_owned();
+        let mut line = Vec::new();
+        view::json::line(kind, &mut line, |out| {
+            out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
+        });
+        self.output.write_lines(&line);
+    }
+
+    /// Runs a command, and prints what it writes.
+    fn command(&mut self, text: &[u8]) {
+        if let Some(n) = self.strange {
+            *n += 1;
+            return;
+        }
+        // Its errors are among what was printed before.
+        self.output.flush();
+        let mut sh = Command::new("/bin/sh");
+        sh.arg("-c").arg(OsStr::from_bytes(text)).stdin(Stdio::null()).stderr(Stdio::inherit());
+        match sh.output() {
+            Ok(done) if done.stdout.is_empty() => {}
+            Ok(done) => self.contents("syscall", &done.stdout),
+            Err(e) => eprintln!("ERROR: failed to run '{}': {}", String::from_utf8_lossy(text), reason(&e)),
+        }
+    }
+
     /// Shows a file.
     fn file(&mut self, path: &[u8]) {
-        use std::os::unix::ffi::OsStrExt;
         let most = self.program.config.max_cat_bytes;
-        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+        let path = Path::new(OsStr::from_bytes(path));
         if let Some(n) = self.strange {
             *n += 1;
             return;
         }
         let mut text = Vec::new();
         match std::fs::File::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
-            Ok(_) if self.json => {
-                let data = String::from_utf8_lossy(&text).into_owned();
-                let mut line = Vec::new();
-                view::json::line("cat", &mut line, |out| {
-                    out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
-                });
-                self.output.write_lines(&line);
-            }
-            Ok(_) => self.output.write_lines(&text),
+            Ok(_) => self.contents("cat", &text),
             Err(e) => {
                 self.output.flush();
                 eprintln!("ERROR: failed to open file '{}': {}", path.display(), reason(&e));
@@ -224,6 +252,8 @@ struct Tick<'a> {
     probe: String,
     comm: &'a [u8],
     own: (u32, u32, u32),
+    child: Option<u32>,
+    past: bool,
 }
 
 impl run::Event for Tick<'_> {
@@ -240,6 +270,9 @@ impl run::Event for Tick<'_> {
             What::Value("gid") => int(self.own.2.into()),
             What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
+            What::Value("cpid") => int(self.child?.into()),
+            What::Value("numaid") if !self.past => int(sys::process::own_node()?.into()),
+            What::Value("cgroup") if !self.past => int(sys::proc::own_cgroup()?),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             _ => None,
         }
@@ -286,6 +319,7 @@ impl Script {
             own: (std::process::id(), sys::process::ruid(), sys::process::rgid()),
             strange: None,
             ended: None,
+            child: None,
         }
     }
 
@@ -349,6 +383,7 @@ impl Script {
             }
         }
         let program = Arc::new(self.program.as_ref().clone());
+        collecting::read_registers(&program, &self.places, enablings)?;
         self.collected = collecting::assign(&program, &self.places, enablings);
         predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)
@@ -428,7 +463,8 @@ impl Script {
         let probe = own.map(|p| p.name()).unwrap_or_default();
         let comm = std::mem::take(&mut self.comm);
         self.last = self.last.max(time);
-        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm, own: self.own };
+        let (started, own, child, past) = (self.started, self.own, self.child, self.past);
+        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past };
         self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
         self.comm = comm;
     }
@@ -512,14 +548,14 @@ impl Script {
 
     fn run_all(&mut self, ev: &Event<'_>, world: &World, wanted: Option<Rc<[Run]>>, duration: Option<u64>) {
         let runs = self.runs_of(ev.schema);
-        let started = self.started;
+        let (started, child) = (self.started, self.child);
         let one = |script: &mut Script, ((role, clause), gets): &(Run, Vec<Get>)| {
             // A call that is cut off by the end has no exit.
             if *role == As::Exit && ev.is_syscall() && ev.caps() & events::layout::CAP_NO_RESULT != 0 {
                 return;
             }
             script.with_host(Some(world), ev.time(), |machine, host, stacks| {
-                let seen = Seen { ev, world, gets, role: *role, started, duration, stacks };
+                let seen = Seen { ev, world, gets, role: *role, started, duration, stacks, child };
                 machine.run(*clause, &seen, host);
             });
         };
@@ -618,7 +654,7 @@ impl Script {
         all.extend(self.unread.iter().cloned());
         if let Some(n @ 1..) = self.strange {
             all.push(format!(
-                "{name}: cat() shows no file over a trace ({n} times): it would be one of now, and of this machine"
+                "{name}: cat() and system() show nothing over a trace ({n} times): it would be of now, and of this machine"
             ));
         }
         if self.lost > 0 {
@@ -689,6 +725,14 @@ impl Sink for ScriptSink {
         let mut script = self.0.borrow_mut();
         script.output.flush();
         script.flow()
+    }
+
+    fn names_addresses(&self) -> bool {
+        self.0.borrow().program.names_addresses
+    }
+
+    fn command(&mut self, pid: i32) {
+        self.0.borrow_mut().child = u32::try_from(pid).ok();
     }
 
     fn lost(&mut self, events: u64) {

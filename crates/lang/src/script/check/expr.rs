@@ -546,7 +546,7 @@ impl Checker<'_> {
                 let space = match (&x.ty, &x.kind) {
                     (Type::Pointer(_, space), _) => *space,
                     (_, Kind::Leaf(i)) => self.space_of(*i),
-                    _ => Space::Kernel,
+                    _ => self.space(),
                 };
                 if x.ty.as_int().is_none() {
                     return Err(cannot(&x));

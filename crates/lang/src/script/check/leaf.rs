@@ -43,16 +43,20 @@ impl Checker<'_> {
 
     /// Whose memory an address is of that a leaf gives.
     pub(super) fn space_of(&self, index: usize) -> Space {
+        match self.leaves.get(index).map(|l| &l.what) {
+            Some(What::Value("curtask")) => Space::Kernel,
+            _ => self.space(),
+        }
+    }
+
+    /// Whose memory addresses are of of which nothing else is known.
+    pub(super) fn space(&self) -> Space {
         let user = |p: &Point| {
             let name = p.provider.name;
             matches!(name, "uprobe" | "uretprobe" | "usdt" | "syscall" | "function" | "heap")
                 || name == "tracepoint" && p.parts.first().is_some_and(|c| c == "syscalls")
         };
-        match self.leaves.get(index).map(|l| &l.what) {
-            Some(What::Value("curtask")) => Space::Kernel,
-            _ if self.points.iter().all(user) && !self.points.is_empty() => Space::User,
-            _ => Space::Kernel,
-        }
+        if self.points.iter().all(user) && !self.points.is_empty() { Space::User } else { Space::Kernel }
     }
 
     /// A value, or a constant.
@@ -102,6 +106,7 @@ impl Checker<'_> {
             "cpid" => {
                 return match self.world.child() {
                     Some(pid) => Ok(number(pid.into())),
+                    None if self.world.starts() => self.leaf(What::Value(r.name), ty, span),
                     None => {
                         let w = Diagnostic::warning(Code::Parameter, span, "'cpid' is 0: no command was given");
                         self.warn(w.hint("start one with -c COMMAND"));

@@ -57,8 +57,23 @@ pub trait World {
         Vec::new()
     }
 
-    /// The process that `-c` started.
+    /// The process that is traced, where that is known already.
     fn child(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether a process is started, and `cpid` is known then.
+    fn starts(&self) -> bool {
+        false
+    }
+
+    /// The address of a symbol of the kernel.
+    fn kernel_symbol(&self, _name: &str) -> Option<u64> {
+        None
+    }
+
+    /// How large what a symbol names is, in the file of a probe that is at one place there.
+    fn symbol(&self, _point: &Point, _name: &str) -> Option<u64> {
         None
     }
 }
@@ -134,6 +149,8 @@ struct Checker<'c> {
     last: bool,
     messages: Vec<Diagnostic>,
     sites: Vec<ir::Site>,
+    /// Names of addresses are asked for.
+    names_addresses: bool,
     // Of the clause that is walked:
     clause: usize,
     points: &'c [Point],
@@ -168,6 +185,7 @@ pub(super) fn check(
         last: false,
         messages: warnings,
         sites: Vec::new(),
+        names_addresses: false,
         clause: 0,
         points: &[],
         scopes: Vec::new(),
@@ -203,9 +221,9 @@ pub(super) fn check(
         return Err(c.messages);
     }
     c.messages.truncate(MAX_REPORTED);
-    let (sites, config) = (c.sites, c.config);
+    let (sites, config, names_addresses) = (c.sites, c.config, c.names_addresses);
     let (declarations, warnings) = (c.declarations, c.messages);
-    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), declarations, warnings })
+    Ok(ir::Program { clauses, maps, sites, config, hoisted: Vec::new(), names_addresses, declarations, warnings })
 }
 
 impl<'c> Checker<'c> {
