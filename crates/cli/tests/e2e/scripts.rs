@@ -360,6 +360,10 @@ fn intervals_know_the_command_and_where_they_run() {
             "begin { @[cgroup, numaid] = 1; } tracepoint:syscalls:sys_enter_exit_group { @[cgroup, (uint32)0]++; }";
         let out = script(User::Me, text, "true");
         assert!(out.ends_with("]: 2\n"), "{out}");
+        let text =
+            "interval:ms:5 { printf(\"%s %d %d\\n\", curtask->comm, curtask->flags != 0, *(uint64 *)8); exit(); }";
+        let out = run(User::Me, &["-q", "-e", text]);
+        assert_eq!((out.out().as_str(), out.stderr.as_str()), ("trapline 1 0\n\n\n", ""));
     }
 }
 

@@ -689,6 +689,11 @@ impl Places {
     }
 }
 
+/// Whether a clause runs for nothing but the time, or the beginning or the end.
+fn is_own(point: &Point) -> bool {
+    point.is_special() || point.is_interval()
+}
+
 /// Whether a probe is an instruction of a file.
 fn is_in_file(point: &Point) -> bool {
     matches!(point.provider.name, "uprobe" | "uretprobe" | "usdt")
@@ -735,7 +740,8 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         | "func" | "retval" => true,
         "kstack" | "ustack" => has_stacks(),
         "cpid" => points().all(|p| p.provider.name != "begin"),
-        "numaid" | "cgroup" if points().all(|p| p.is_special() || p.is_interval()) => true,
+        "numaid" | "cgroup" if points().all(is_own) => true,
+        "curtask" if points().all(is_own) => rights::is_root(),
         _ if matches!(leaf.what, What::Address(..)) => points().all(is_in_file),
         _ if matches!(leaf.what, What::Register(_)) => points().all(has_registers),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),

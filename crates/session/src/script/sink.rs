@@ -12,17 +12,19 @@ use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
+use engine::rights;
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
+use kernel::peek::Peek;
 use lang::diag::{place, start};
 use lang::pattern::glob;
 use lang::script::ir::{Leaf, What};
-use lang::script::run::{self, Datum, Fault, Host, Machine};
+use lang::script::run::{self, Datum, Fault, Host, Machine, Memory};
 use lang::script::time::Wall;
 use lang::script::types::Space;
 use lang::script::{Program, run::Output as Printed};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -96,6 +98,8 @@ pub struct Script {
     ended: Option<u64>,
     /// The process that `-c` started.
     child: Option<u32>,
+    /// Reads the kernel's memory for root.
+    peek: OnceCell<Option<Peek>>,
 }
 
 /// What a script looks like from outside.
@@ -254,6 +258,8 @@ struct Tick<'a> {
     own: (u32, u32, u32),
     child: Option<u32>,
     past: bool,
+    /// Reads the kernel's memory, for root; loaded when it is wanted.
+    peek: Option<&'a OnceCell<Option<Peek>>>,
 }
 
 impl run::Event for Tick<'_> {
@@ -271,10 +277,33 @@ impl run::Event for Tick<'_> {
             What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
             What::Value("cpid") => int(self.child?.into()),
+            What::Value("curtask") => int(self.reader()?.task()?),
             What::Value("numaid") if !self.past => int(sys::process::own_node()?.into()),
             What::Value("cgroup") if !self.past => int(sys::proc::own_cgroup()?),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             _ => None,
+        }
+    }
+
+    fn memory(&self, space: Space, address: u64, length: usize) -> Memory {
+        self.peeked(space, |peek| peek.bytes(address, length))
+    }
+
+    fn text(&self, space: Space, address: u64, most: usize) -> Memory {
+        self.peeked(space, |peek| peek.text(address, most))
+    }
+}
+
+impl Tick<'_> {
+    fn reader(&self) -> Option<&Peek> {
+        self.peek?.get_or_init(|| Peek::load().ok()).as_ref()
+    }
+
+    /// What is read of the kernel's memory.
+    fn peeked(&self, space: Space, read: impl FnOnce(&Peek) -> Option<Vec<u8>>) -> Memory {
+        match Some(space).filter(|space| *space == Space::Kernel).and_then(|_| self.reader()) {
+            Some(peek) => read(peek).map_or(Memory::Fault, Memory::Bytes),
+            None => Memory::Unknown,
         }
     }
 }
@@ -320,6 +349,7 @@ impl Script {
             strange: None,
             ended: None,
             child: None,
+            peek: OnceCell::new(),
         }
     }
 
@@ -464,9 +494,12 @@ impl Script {
         let comm = std::mem::take(&mut self.comm);
         self.last = self.last.max(time);
         let (started, own, child, past) = (self.started, self.own, self.child, self.past);
-        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past };
+        let peek = std::mem::take(&mut self.peek);
+        // Over a trace, the memory would be that of now.
+        let reader = (rights::is_root() && !past && self.strange.is_none()).then_some(&peek);
+        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past, peek: reader };
         self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
-        self.comm = comm;
+        (self.comm, self.peek) = (comm, peek);
     }
 
     /// Runs something that prints.

@@ -80,7 +80,7 @@ impl Checker<'_> {
                 let symbol = self.symbol(&list[0])?;
                 let address = self.world.kernel_symbol(&symbol).ok_or_else(|| {
                     let e = Diagnostic::new(Code::Name, span, format!("no symbol of the kernel is {}", quote(&symbol)));
-                    e.hint("root finds those that there are in /proc/kallsyms")
+                    e.hint("root finds its functions, and its data where it was built with CONFIG_KALLSYMS_ALL")
                 })?;
                 Ok(make(Kind::Const(address as i64, false), r.ty(0)))
             }
