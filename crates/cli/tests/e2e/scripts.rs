@@ -304,6 +304,20 @@ fn names_are_those_of_this_machine() {
     }
 }
 
+/// An address that is kept in a map or a variable has its string with it, as opensnoop.bt wants it.
+#[test]
+fn strings_are_kept_with_their_addresses() {
+    let text = "tracepoint:syscalls:sys_enter_openat { @f[tid] = args.filename; @n = args.filename != 0; }
+        tracepoint:syscalls:sys_exit_openat /@f[tid]/ {
+            $f = @f[tid]; printf(\"%d %s %s %s\\n\", args.ret < 0, str(@f[tid]), str($f, 5), @f[tid]); delete(@f[tid]); }";
+    lab::each_backend(|user| {
+        let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", "cat /no/such/file"]);
+        assert!(out.out().contains("1 /no/such/file /no/ /no/such/file\n"), "{asked}: {} {}", out.out(), out.stderr);
+        assert!(out.out().ends_with("@n: 1\n") || out.out().ends_with("@n: true\n"), "{asked}: {}", out.out());
+    });
+}
+
 /// Registers, addresses of symbols, probes at addresses: what the file says is what the process has.
 #[test]
 fn registers_and_addresses_are_those_of_the_process() {

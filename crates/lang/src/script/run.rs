@@ -32,6 +32,8 @@ pub enum Datum<'e> {
     Int(i64),
     /// A string, and whether it was longer.
     Text(&'e [u8], bool),
+    /// An address, and the string there.
+    At(i64, &'e [u8], bool),
     /// Bytes.
     Bytes(&'e [u8]),
     /// The strings of an array, as events have them: `Shape::Strv` of [`events::layout`].

@@ -135,7 +135,7 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
         (Read::Value("cpu"), _) => From::Cpu,
         (_, Get::Named("nsecs")) => From::Nsecs,
         (Read::Memory(n), _) => From::Memory(*n),
-        (_, Get::Arg(i)) => From::Field(*i),
+        (_, Get::Arg(i) | Get::Pointed(i)) => From::Field(*i),
         _ => From::Nothing,
     }
 }

@@ -22,6 +22,8 @@ pub enum Get {
     Arg(usize),
     /// The string of an argument.
     Text(usize),
+    /// The address that an argument is, and the string there.
+    Pointed(usize),
     /// The number of a stack, of at most so many frames.
     Stack(usize, u32),
     /// The string that was read of memory, of at most so many bytes.
@@ -130,7 +132,11 @@ pub fn gets(
             @ ("pid" | "tid" | "uid" | "gid" | "username" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus" | "cpid"),
         ) => Get::Named(name),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
-        What::Arg(name) => value(name),
+        What::Arg(name) => match (value(name), &leaf.ty) {
+            (Get::Text(i), Type::Pointer(..)) => Get::Pointed(i),
+            (Get::Arg(i), Type::Pointer(of, _)) if **of == Type::int(1, true) && has_text(&i) => Get::Pointed(i),
+            (get, _) => get,
+        },
         What::Register(_) | What::Address(..) => {
             field_of(&leaf.what).and_then(|n| arg(&n)).map_or(Get::Nothing, Get::Arg)
         }
@@ -252,6 +258,17 @@ impl run::Event for Seen<'_> {
             Get::Stack(i, most) => {
                 let id = self.stacks.borrow_mut().read(self.ev.arg(*i), *most, self.ev.time(), self.world);
                 Some(Datum::Of(id, self.ev.pid()))
+            }
+            Get::Pointed(i) => {
+                let address = self.ev.arg(*i) as i64;
+                match self.ev.cap(*i) {
+                    Cap::None => Some(Datum::Int(address)),
+                    Cap::Fault => Some(Datum::At(address, b"", false)),
+                    cap => {
+                        let tail = self.ev.tail(*i, false).or_else(|| self.ev.tail(*i, true));
+                        Some(tail.map_or(Datum::Int(address), |t| Datum::At(address, t.bytes, cap == Cap::Cut)))
+                    }
+                }
             }
             Get::Text(i) => match self.ev.cap(*i) {
                 Cap::None => None,

@@ -325,7 +325,7 @@ impl<'r> Run<'r> {
         match &e.kind {
             Kind::Leaf(i) => match &self.leaves[*i] {
                 Leaf::Of(Datum::Text(b, _) | Datum::Bytes(b)) => with_length(b, key),
-                Leaf::Of(Datum::Int(v)) => key.extend_from_slice(&v.to_le_bytes()),
+                Leaf::Of(Datum::Int(v) | Datum::At(v, ..)) => key.extend_from_slice(&v.to_le_bytes()),
                 Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid }.encode(key),
                 Leaf::Of(Datum::Strings(b)) => array(b).encode(key),
                 Leaf::Read(v) => v.encode(key),
@@ -370,7 +370,7 @@ impl<'r> Run<'r> {
         Ok(match &e.kind {
             Kind::Const(v, _) => *v,
             Kind::Leaf(i) => match &self.leaves[*i] {
-                Leaf::Of(Datum::Int(v)) => *v,
+                Leaf::Of(Datum::Int(v) | Datum::At(v, ..)) => *v,
                 Leaf::Of(Datum::Of(word, _)) => *word as i64,
                 Leaf::Of(_) => 0,
                 Leaf::Read(v) => v.int(),
@@ -424,6 +424,7 @@ impl<'r> Run<'r> {
             Kind::Leaf(i) => match &self.leaves[*i] {
                 Leaf::Of(Datum::Int(v)) => Value::Int(*v),
                 Leaf::Of(Datum::Text(b, cut)) => Value::Text(Text { bytes: b.to_vec(), cut: *cut }),
+                Leaf::Of(Datum::At(v, b, cut)) => Value::At(*v, Text { bytes: b.to_vec(), cut: *cut }),
                 Leaf::Of(Datum::Bytes(b)) => Value::Bytes(b.to_vec()),
                 Leaf::Of(Datum::Strings(b)) => array(b),
                 Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid },
@@ -490,10 +491,21 @@ impl<'r> Run<'r> {
     }
 
     fn text_at(&mut self, address: &Int, space: Space, length: &Int) -> Result<Value> {
-        let (address, length) = (address.eval(self)? as u64, length.eval(self)?);
         let max = self.program.config.max_strlen as usize;
         // The length has room for a NUL.
-        let most = usize::try_from(length).unwrap_or(0).saturating_sub(1).min(max);
+        let most = usize::try_from(length.eval(self)?).unwrap_or(0).saturating_sub(1).min(max);
+        // What was kept with the address.
+        let address = match address {
+            Int::Value(kept) => match self.any(kept)? {
+                Value::At(_, Text { mut bytes, cut }) => {
+                    let cut = cut || bytes.len() > most && most == max;
+                    bytes.truncate(most);
+                    return Ok(Value::Text(Text { bytes, cut }));
+                }
+                other => other.int() as u64,
+            },
+            address => address.eval(self)? as u64,
+        };
         match self.text(space, address, most) {
             Memory::Bytes(mut bytes) => {
                 let cut = bytes.len() > most && most == max;
