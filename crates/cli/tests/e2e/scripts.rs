@@ -223,6 +223,11 @@ fn memory_is_read_where_the_event_happens() {
     );
     let line = |n: u32| format!("a t 11 {n} inner name tagged 6 19\n");
     assert_eq!(script(User::Me, &printed, &program), format!("{}{}{}\n\n", line(0), line(1), line(2)));
+    // A number is an address of the process there.
+    let numbers =
+        format!("uprobe:{program}:f {{ $p = (int64)arg1; printf(\"%s %s\\n\", str($p), str((uint64)arg1 + 2)); }}");
+    let out = script(User::Me, &numbers, &program);
+    assert!(out.starts_with("a text") && out.lines().next().is_some_and(|l| l.ends_with("text")), "{out}");
     // The kernel's own structures, by its BTF.
     let kernel = format!(
         "uprobe:{program}:f {{ $t = (struct task_struct *)curtask; @[$t->pid == tid, $t->comm, $t->real_parent->pid > 0] = count(); }}

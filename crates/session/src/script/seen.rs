@@ -140,11 +140,14 @@ pub fn gets(
         What::Register(_) | What::Address(..) => {
             field_of(&leaf.what).and_then(|n| arg(&n)).map_or(Get::Nothing, Get::Arg)
         }
-        What::Number(n) => value(&format!("arg{n}")),
+        What::Number(n) => match value(&format!("arg{n}")) {
+            Get::Text(i) => Get::Pointed(i),
+            get => get,
+        },
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
         What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {
-            (None, _) => hoisted.get(*n).and_then(|h| strings(h)).map_or(Get::Nothing, Get::Strings),
+            (None, _) => hoisted.get(*n).and_then(strings).map_or(Get::Nothing, Get::Strings),
             (Some(i), _) if is_strings(i) => Get::Strings(i),
             (Some(i), Type::Str(most)) => Get::Memory(i, *most),
             (Some(i), ty) if ty.as_int().is_none() && !ty.is_text() => Get::Bytes(i),

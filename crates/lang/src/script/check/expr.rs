@@ -616,7 +616,11 @@ impl Checker<'_> {
                 Some(n) => make(Kind::Call("cut", vec![x, n]), Type::Str(most)),
             });
         }
-        let space = if let Type::Pointer(_, space) = &x.ty { *space } else { Space::Kernel };
+        let space = match (&x.ty, &x.kind) {
+            (Type::Pointer(_, space), _) => *space,
+            (_, Kind::Leaf(i)) => self.space_of(*i),
+            _ => self.space(),
+        };
         let length = length.unwrap_or_else(|| number(u64::from(max) + 1));
         Ok(make(Kind::TextAt(Box::new(x.int()), space, Box::new(length.int())), Type::Str(most)))
     }
