@@ -28,6 +28,7 @@ pub mod insn;
 pub mod interp;
 mod link;
 pub mod own_ring;
+pub mod peek;
 pub mod probes;
 pub mod program;
 pub mod rows_at_exit;

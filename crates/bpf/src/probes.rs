@@ -31,6 +31,8 @@ pub use fields::{Field, Plan, Tail, Value, Whose};
 
 /// The most bytes of a string that is read, its NUL included.
 pub const STRING: i32 = 256;
+/// The most strings of an array that are read.
+pub const STRINGS: usize = 16;
 
 impl Plan<'_> {
     /// What its scratch buffers are made for.
@@ -40,6 +42,9 @@ impl Plan<'_> {
         Shape::of_probe(event.max(self.filter.as_ref().map_or(0, |f| filter::room(f, offsets))))
     }
 }
+
+/// Four bytes of the fixed part that no class of probes uses.
+const UNUSED: i16 = 20;
 
 /// The program that counts the entries of functions whose returns another one is for: the kernel follows a limited number of returns.
 pub fn entered(maps: &Maps, offsets: &BtfOffsets, session: &Session, plan: &Plan<'_>) -> Generated {
@@ -150,6 +155,60 @@ fn memory(e: &mut Emitter<'_>, helper: Helper, (size, length): (u16, Option<i16>
     e.bind(done);
 }
 
+/// Reads the strings of an array whose address is at `at` of the event, up to one that is not there; sets the capture bits. The event has
+/// at most `most` bytes then.
+fn strings(e: &mut Emitter<'_>, user: bool, cap: Option<CapBits>, at: i16, most: i32) {
+    const HEADER: i32 = 4;
+    let (number, text) = match user {
+        true => (Helper::ProbeReadUser, Helper::ProbeReadUserStr),
+        false => (Helper::ProbeReadKernel, Helper::ProbeReadKernelStr),
+    };
+    let [none, done] = [e.new_label(), e.new_label()];
+    e.place(R9, 0);
+    e.store(Size::W, R9, 0, 0);
+    e.alu(Alu::Add, reg::END, HEADER);
+    for i in 0..STRINGS as i32 {
+        e.load_event(Size::D, R3, at);
+        e.alu(Alu::Add, R3, 8 * i);
+        e.slot_address(R1, slot::WORD);
+        e.mov(R2, 8);
+        e.call(number);
+        e.jump_if(Cond::Ne, R0, 0, if i == 0 { none } else { done });
+        e.load_slot(R3, slot::WORD);
+        e.jump_if(Cond::Eq, R3, 0, done);
+        e.place(R1, 0);
+        e.store(Size::D, R1, 0, R3);
+        e.place(R1, 9);
+        e.mov(R2, STRING);
+        e.call(text);
+        e.jump_if(Cond::Sle, R0, 0, done);
+        e.jump_if(Cond::Gt, R0, STRING, done);
+        // A string that fills the buffer was cut: 2; else whole: 1.
+        e.mov(R2, R0);
+        e.alu(Alu::Rsh, R2, STRING.ilog2() as i32);
+        e.alu(Alu::Add, R2, 1);
+        e.place(R1, 8);
+        e.store(Size::B, R1, 0, R2);
+        e.alu(Alu::Add, reg::END, 9);
+        e.alu(Alu::Add, reg::END, R0);
+        e.store(Size::H, R9, 0, i + 1);
+        e.store(Size::H, R9, 2, i + 1);
+    }
+    e.bind(done);
+    // Through memory, so that the verifier does not follow what comes next once for each number of strings.
+    e.store_event(Size::W, UNUSED, reg::END);
+    e.load_event(Size::W, reg::END, UNUSED);
+    e.store_event(Size::W, UNUSED, 0);
+    let end = e.ends_at;
+    e.jump_if(Cond::Gt, reg::END, most, end);
+    capture(e, cap, 1);
+    let over = e.new_label();
+    e.jump(over);
+    e.bind(none);
+    capture(e, cap, 3);
+    e.bind(over);
+}
+
 fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
     if let Some(CapBits { size, at, shift }) = cap {
         e.load_event(size, R1, at);
@@ -158,11 +217,10 @@ fn capture(e: &mut Emitter<'_>, cap: Option<CapBits>, bits: i32) {
     }
 }
 
-/// What follows the fixed part for field `i`, of an event with this layout.
-fn tail(e: &mut Emitter<'_>, layout: &Layout, i: usize, tail: Tail) {
+/// Reads what follows the fixed part for field `i`, of an event with this layout, which has at most `most` bytes then.
+fn tail(e: &mut Emitter<'_>, layout: &Layout, i: usize, tail: Tail, most: i32) {
     let at_of = |i: usize| layout.args.get(i).map_or(0, |a| a.0 as i16);
     let (cap, at) = (CapBits::of(layout, i), at_of(i));
-
     match tail {
         Tail::UserString | Tail::KernelString => {
             e.load_event(Size::D, R3, at);
@@ -174,6 +232,7 @@ fn tail(e: &mut Emitter<'_>, layout: &Layout, i: usize, tail: Tail) {
             let helper = if user { Helper::ProbeReadUser } else { Helper::ProbeReadKernel };
             memory(e, helper, (size, length.map(|i| at_of(i.into()))), cap);
         }
+        Tail::Strings { user } => strings(e, user, cap, at, most),
         Tail::ContextString { off } => {
             context(e);
             e.mov(R3, R2);
@@ -268,7 +327,7 @@ pub fn probe(
             Whose::Tasks | Whose::Anyone | Whose::AllBut(_) => e.who(),
             Whose::Nobody => [12, 16].into_iter().for_each(|at| e.store_event(Size::W, at, 0)),
         }
-        e.store_event(Size::W, 20, 0);
+        e.store_event(Size::W, UNUSED, 0);
         for (field, (at, _)) in plan.fields.iter().zip(layout.args) {
             match &field.value {
                 Value::Script(number) => values::number(e, plan, number),
@@ -277,11 +336,13 @@ pub fn probe(
             e.store_event(Size::D, at as i16, R1);
         }
         e.mov(reg::END, layout.fixed as i32);
-        for (i, field) in plan.fields.iter().enumerate() {
-            if let Some(t) = field.tail {
-                e.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
-                tail(e, &layout, i, t);
-            }
+        let tails = plan.fields.iter().enumerate().filter_map(|(i, field)| Some((i, field.tail?)));
+        let (nested, flat): (Vec<_>, Vec<_>) = tails.partition(|(_, t)| t.is_nested());
+        let mut most = layout.fixed;
+        for (i, t) in flat.into_iter().chain(nested) {
+            e.note(format!("tail of {}", plan.schema.args.get(i).map_or("", |a| a.name)));
+            most += t.most();
+            tail(e, &layout, i, t, most as i32);
         }
         e.output();
         if maps.shape.has_rings() {

@@ -500,6 +500,7 @@ fn pointed(ty: &Type, counted: bool) -> Option<events::types::Type> {
     use events::types::{StrKind, Type as T};
     Some(match ty {
         Type::Str(_) => T::Str(StrKind::Text),
+        Type::Sequence(element, _) if counted && matches!(**element, Type::Struct(_)) => T::Strv,
         Type::Sequence(..) if counted => T::Ptr { elem: events::dynamic::ADDRESS, len: Some(events::dynamic::READ) },
         Type::Sequence(..) => T::Bytes(events::dynamic::READ),
         _ => return None,
@@ -607,6 +608,7 @@ mod tests {
             f("ip", T::Int(Int { size: 8, signed: false, fmt: Fmt::Hex })),
             f("mode", int(false, Fmt::Oct)),
             f("data", T::Bytes(events::dynamic::READ)),
+            f("argv", T::Strv),
             f("kstack", T::Ptr { elem: events::dynamic::ADDRESS, len: Some(events::dynamic::READ) }),
         ];
         let schema = events::dynamic::class("tracepoint:x:y", &fields).unwrap();

@@ -80,7 +80,7 @@ fn expression(r: &mut Random, depth: usize) -> String {
 
 fn compiled(numbers: &[String]) -> Option<Script> {
     let args = CASTS.iter().enumerate().map(|(i, c)| (format!("a{i}"), Type::Int(*c))).collect();
-    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into() };
+    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into(), ..Known::default() };
     let prints: String = numbers.iter().map(|n| format!("print((int64){n});\n")).collect();
     let text = format!("tracepoint:t:p {{ $v = (int64)args.a2; $w = args.a4; {prints} }}");
     compile(&text, &Parameters::default(), &world).ok()

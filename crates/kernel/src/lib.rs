@@ -28,6 +28,7 @@ mod missed;
 pub mod moved;
 mod orders;
 mod parallel;
+pub mod peek;
 pub mod probes;
 pub mod programs;
 pub mod registers;

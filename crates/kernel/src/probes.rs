@@ -14,7 +14,7 @@ use bpf::syscalls::{Maps, Session};
 use bpf::unwind::Tables;
 use engine::error::{Error, Result};
 use engine::provider::{ArgLocation, AttachPoint};
-use engine::request::probe_enabling::{Number, ProbeEnabling, Source};
+use engine::request::probe_enabling::{Number, ProbeEnabling, ReadWhat, Source};
 use engine::rights::refusal::refused;
 use engine::slab;
 use engine::stats::{Counts, StackCounts};
@@ -397,10 +397,11 @@ fn field(way: &dyn Way, source: &Source) -> Option<Field> {
         Source::Chars(ArgLocation::RecordReference(off)) => here(Tail::DataLoc { off: i16::try_from(*off).ok()? }),
         Source::Chars(_) => None,
         Source::Script(script) => {
-            let tail = script.read.map(|read| match (read.size, read.of_process) {
-                (Some(size), user) => Tail::Memory { user, size, length: read.length },
-                (None, true) => Tail::UserString,
-                (None, false) => Tail::KernelString,
+            let tail = script.read.map(|read| match (read.what, read.of_process) {
+                (ReadWhat::Bytes(size), user) => Tail::Memory { user, size, length: read.length },
+                (ReadWhat::Text, true) => Tail::UserString,
+                (ReadWhat::Text, false) => Tail::KernelString,
+                (ReadWhat::Strings, user) => Tail::Strings { user },
             });
             Some(Field { value: Value::Script(std::sync::Arc::clone(&script.number)), tail })
         }

@@ -446,6 +446,8 @@ pub struct Scripts {
     pub config: Vec<String>,
     /// `--raw-strings`
     pub raw_strings: bool,
+    /// `--unsafe`: it may run commands.
+    pub may_run: bool,
     /// `--dry-run`
     pub dry_run: bool,
     /// `--for FILE`: what it reads is recorded.

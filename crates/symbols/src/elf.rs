@@ -10,7 +10,8 @@ use crate::ReadAt;
 use crate::headers::section_name;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME, Dyn64, FileHeader64, PF_X, PT_INTERP, PT_LOAD, SHF_COMPRESSED,
-    SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, Sym64,
+    SHT_DYNAMIC, SHT_DYNSYM, SHT_NOBITS, SHT_NOTE, SHT_SYMTAB, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_OBJECT, Sym64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::read::{ReadCache, ReadRef};
@@ -303,6 +304,38 @@ impl Elf {
     }
 }
 
+/// A symbol of a function or of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Address as in the file's tables.
+    pub address: u64,
+    /// Bytes, 0 where that is not known.
+    pub size: u64,
+}
+
+/// The function, or the data, that has this name in a file.
+pub fn symbol(file: impl Read + Seek, name: &str) -> Option<Symbol> {
+    let cache = ReadCache::new(file);
+    let data = &cache;
+    data.len().ok().filter(|len| *len <= MAX_FILE)?;
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let is_table = |s: &&object::elf::SectionHeader64<Endianness>| matches!(s.sh_type(endian), SHT_SYMTAB | SHT_DYNSYM);
+    sections.iter().take(MAX_SECTIONS).filter(is_table).find_map(|s| {
+        let all = s.data_as_array::<Sym64<Endianness>, _>(endian, data).ok()?;
+        let strings = sections.section(SectionIndex(s.sh_link(endian) as usize)).ok()?.data(endian, data).ok()?;
+        let is_it = |s: &&Sym64<Endianness>| {
+            let text = strings.get(s.st_name(endian) as usize..).unwrap_or_default();
+            matches!(s.st_type(), STT_FUNC | STT_OBJECT)
+                && s.st_shndx(endian) != 0
+                && text.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
+        };
+        let found = all.iter().take(MAX_SYMBOLS).find(is_it)?;
+        Some(Symbol { address: found.st_value(endian), size: found.st_size(endian) })
+    })
+}
+
 /// The text at an offset of a string table, up to its NUL; empty where it is too long.
 fn text_at(strings: &[u8], at: usize) -> String {
     let rest = strings.get(at..).unwrap_or_default();
@@ -349,6 +382,16 @@ mod tests {
         assert_eq!(elf.function("no such function"), []);
         let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(Elf::read(file).unwrap().functions(), elf.functions());
+    }
+
+    #[test]
+    fn symbols_are_found_by_their_whole_names() {
+        let of = |name: &str| symbol(std::fs::File::open(std::env::current_exe().unwrap()).unwrap(), name);
+        let elf = Elf::parse(&own()[..]).unwrap();
+        let main = &elf.function("main")[0];
+        assert_eq!(of("main"), Some(Symbol { address: main.address, size: main.size }));
+        assert_eq!((of("mai"), of("main2")), (None, None));
+        assert_eq!(symbol(std::io::Cursor::new(b"#!/bin/sh\n"), "main"), None);
     }
 
     #[test]

@@ -22,6 +22,9 @@ const MAGIC: u16 = 0xeb9f;
 /// Bytes of a member, of a parameter.
 const MEMBER: usize = 12;
 const PARAM: usize = 8;
+/// Bytes of a value of an enumeration, and of one of 64 bits.
+const ENUMERATOR: usize = 8;
+const ENUMERATOR64: usize = 12;
 /// The longest chain of typedefs, qualifiers and nested anonymous structures that is followed.
 const DEPTH: usize = 32;
 /// The most members that one search visits.

@@ -374,6 +374,26 @@ pub fn effective_capabilities() -> u64 {
     status_field(std::process::id() as i32, "CapEff").and_then(|s| u64::from_str_radix(&s, 16).ok()).unwrap_or(0)
 }
 
+/// The address of a symbol of the kernel: the first of this name. None too where addresses are hidden.
+pub fn kernel_symbol(name: &str) -> Option<u64> {
+    let text = fs::read("/proc/kallsyms").ok()?;
+    let named = |line: &&[u8]| line.split(u8::is_ascii_whitespace).nth(2) == Some(name.as_bytes());
+    let line = text.split(|b| *b == b'\n').find(named)?;
+    let address = u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()?;
+    (address != 0).then_some(address)
+}
+
+/// The number of the calling process's control group of version 2.
+pub fn own_cgroup() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let group = |root: &str| {
+        fs::metadata(format!("{root}{path}/cgroup.controllers")).and_then(|_| fs::metadata(format!("{root}{path}")))
+    };
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].into_iter().find_map(|root| group(root).ok()).map(|m| m.ino())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +403,13 @@ mod tests {
         let me = crate::process::own_pid();
         assert_eq!(ids(me).map(|i| i.0), Some(crate::process::ruid()));
         assert!(cpu(me).is_some_and(|c| c < 4096) && ids(0).is_none() && cpu(0).is_none());
+    }
+
+    #[test]
+    fn symbols_of_the_kernel_have_addresses_for_root() {
+        assert_eq!(kernel_symbol("no such symbol"), None);
+        let found = kernel_symbol("vfs_read");
+        assert!(crate::process::euid() != 0 || found.is_none_or(|at| at > 1 << 63), "{found:?}");
     }
 
     #[test]

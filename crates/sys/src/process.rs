@@ -290,6 +290,14 @@ pub fn own_cpu() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
+/// The NUMA node of that processor.
+pub fn own_node() -> Option<u32> {
+    let (mut cpu, mut node) = (0u32, 0u32);
+    // SAFETY: both are written, and live; the third argument is not used.
+    let failed = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, std::ptr::null::<u8>()) };
+    (failed == 0).then_some(node)
+}
+
 /// The first of these processes with a thread that the real user may not inspect by ptrace's rules: no capability and no
 /// setuid bit of trapline's helps. A process that is gone is not refused.
 ///

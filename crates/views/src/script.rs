@@ -70,4 +70,6 @@ pub enum Goes {
     Err,
     /// It is a path, whose file is shown.
     File,
+    /// It is a command: what it writes is shown.
+    Command,
 }

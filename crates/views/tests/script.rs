@@ -93,6 +93,7 @@ impl Host for Paper<'_> {
         match print(&self.printer, &output, &mut bytes) {
             Goes::Out => self.out.extend(bytes),
             Goes::Err => self.other.extend(bytes),
+            Goes::Command => self.out.extend([b"$ ", &bytes[..], b"\n"].concat()),
             Goes::File => self.out.extend([b"<", &bytes[..], b">\n"].concat()),
         }
     }
@@ -108,7 +109,7 @@ fn world() -> Known {
         ("filename".into(), Type::Pointer(Box::new(Type::int(1, true)), Space::User)),
         ("flags".into(), Type::int(4, true)),
     ];
-    Known { args: BTreeMap::from([("tracepoint:syscalls:sys_enter_open".into(), open)]) }
+    Known { args: BTreeMap::from([("tracepoint:syscalls:sys_enter_open".into(), open)]), ..Known::default() }
 }
 
 fn compiled(script: &str) -> Program {

@@ -19,6 +19,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// How long what a program has done may take to be printed, once it has ended; how often that is looked at.
 const AFTERWARDS: Duration = Duration::from_millis(700);
 const LOOK: Duration = Duration::from_millis(100);
+/// So many chunks of output are taken at once.
+const FLOOD: usize = 1 << 12;
 
 /// Settings by the names that they had in the environment.
 const SETTINGS: [(&str, &str); 2] = [("BPFTRACE_CAT_BYTES_MAX", "max_cat_bytes"), ("BPFTRACE_LOG_SIZE", "log_size")];
@@ -149,7 +151,10 @@ impl Watched<'_> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.chunks.recv_timeout(left.min(LOOK)) {
-                Ok(chunk) => self.output.push_str(&String::from_utf8_lossy(&chunk)),
+                // All that is there, before it is looked at: a case may flood.
+                Ok(chunk) => std::iter::once(chunk)
+                    .chain(self.chunks.try_iter().take(FLOOD))
+                    .for_each(|chunk| self.output.push_str(&String::from_utf8_lossy(&chunk))),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if left > LOOK => {
                     // What it has started may live on, and hold its output open.
@@ -177,6 +182,10 @@ impl Watched<'_> {
             }
             if !met && is_met(&self.output) {
                 (met, until) = (true, Instant::now() + if ends { ENDING } else { Duration::from_millis(50) });
+            }
+            if Instant::now() > until + LOOK {
+                timely = false;
+                break;
             }
         }
         if !timely {

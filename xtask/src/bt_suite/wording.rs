@@ -25,6 +25,7 @@ pub const REWORDED: &[(&str, &str, &str)] = &[
     ("basic.pid fails validation with leading non-number", "-p a1111: not a process id", OWN),
     ("basic.pid fails validation with non-number in between", "-p 111a1: not a process id", OWN),
     ("basic.pid fails validation with non-numeric argument", "-p not_a_pid: not a process id", OWN),
+    ("basic.kaddr fails", "ERROR: no symbol of the kernel is 'asdfzzzzzzz'", OWN),
     ("json-output.invalid_format", "--format <FORMAT>: not 'jsonx'", OWN),
     ("other.unroll_max_value", "ERROR: not a number from 1 to 100", OWN),
     ("other.unroll_min_value", "ERROR: not a number from 1 to 100", OWN),

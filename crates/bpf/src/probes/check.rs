@@ -51,7 +51,8 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
     let check = Check { script, clause, vars: &c.vars, all_memory, temps };
     let of = |space: &Space| all_memory || *space == Space::User;
     let ty = &hoisted.expr.ty;
-    let fits = ty.as_int().is_some() || ty.is_text() || bytes_of(script, ty).is_some();
+    let is_strings = matches!(hoisted.expr.kind, Kind::Strings(..));
+    let fits = is_strings || ty.as_int().is_some() || ty.is_text() || bytes_of(script, ty).is_some();
     hoisted.clause == clause.number
         && fits
         && match &hoisted.expr.kind {

@@ -1,6 +1,6 @@
 //! What a probe's program is made from, and how its fields are read.
 
-use super::STRING;
+use super::{STRING, STRINGS};
 use crate::asm::Label;
 use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
@@ -24,6 +24,13 @@ pub enum Value {
     },
     /// A constant.
     Constant(i64),
+    /// 8 bytes of the program's context at `off`, and a constant.
+    Sum {
+        /// Offset in the context.
+        off: i16,
+        /// The constant.
+        plus: i64,
+    },
     /// The id of the kernel's stack.
     KernelStack {
         /// At most so many frames.
@@ -73,6 +80,11 @@ pub enum Tail {
         /// As many of them as this field says.
         length: Option<u16>,
     },
+    /// The strings at the addresses that are an array at the address that the number is: as `Shape::Strv` of [`events::layout`].
+    Strings {
+        /// They are the process's memory.
+        user: bool,
+    },
     /// The string in the context at `off`, at most so many bytes.
     ContextString {
         /// Offset in the context.
@@ -95,8 +107,14 @@ impl Tail {
         match self {
             Tail::Hidden => 1,
             Tail::Memory { size, .. } => 2 + usize::from(size),
+            Tail::Strings { .. } => 4 + STRINGS * (9 + STRING as usize),
             _ => STRING as usize,
         }
+    }
+
+    /// Whether it comes behind those that are not.
+    pub(super) fn is_nested(self) -> bool {
+        matches!(self, Tail::Strings { .. })
     }
 }
 
@@ -208,6 +226,12 @@ pub(super) fn value(e: &mut Emitter<'_>, value: &Value) {
         // It needs the other fields: [`super::values::number`].
         Value::Script(_) => e.mov(R1, 0),
         Value::Constant(n) => e.constant(R1, *n as u64),
+        Value::Sum { off, plus } => {
+            context(e);
+            e.constant(R1, *plus as u64);
+            e.load(Size::D, R3, R2, *off);
+            e.alu(Alu::Add, R1, R3);
+        }
         Value::KernelStack { frames, skip } => stack(e, |e, stacks| stacks::kernel(e, stacks, *frames, *skip)),
         Value::Cpu => {
             e.call(Helper::GetSmpProcessorId);

@@ -188,7 +188,7 @@ fn expression() -> impl Strategy<Value = String> {
 /// None: the checker refuses it, for a type.
 fn compiled(expression: &str) -> Option<Program> {
     let args = ARGS.iter().map(|(n, size, signed)| ((*n).to_owned(), Type::int(*size, *signed))).collect();
-    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into() };
+    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into(), ..Known::default() };
     let text = format!(
         "struct bits {{ int x : 3; unsigned y : 11; int z : 18; }};
         tracepoint:t:p {{ $v = args.g; $w = args.h; print({expression}); }}"

@@ -297,6 +297,7 @@ fn script(m: &ArgMatches) -> Scripts {
         format: self::text(m, "format"),
         config: texts(m, "config"),
         raw_strings: flag(m, "raw-strings"),
+        may_run: flag(m, "unsafe"),
         dry_run: flag(m, "dry-run"),
         reader: one(m, "for"),
         none: flag(m, "no-script"),

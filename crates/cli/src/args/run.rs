@@ -6,8 +6,8 @@ use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsString;
 
 /// Options of bpftrace's command lines that have nothing to change here, as --include HEADER: its constants are known anyway.
-const OF_THE_PEER: [(&str, Option<char>); 4] =
-    [("unsafe", None), ("verbose", Some('v')), ("usdt-file-activation", None), ("no-warnings", None)];
+const OF_THE_PEER: [(&str, Option<char>); 3] =
+    [("verbose", Some('v')), ("usdt-file-activation", None), ("no-warnings", None)];
 
 pub(super) fn run(c: Command) -> Command {
     let shared = |wanted: &'static [&'static str]| {
@@ -55,6 +55,8 @@ pub(super) fn run(c: Command) -> Command {
             .action(ArgAction::Append),
     )
     .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
+    .arg(long_flag("force", "Set return probes even if they may break the program"))
+    .arg(long_flag("unsafe", "Let the script run commands: system()"))
     .arg(flag("dry-run", 'd', "Check the script, and do nothing"))
     .args(OF_THE_PEER.map(|(name, short)| {
         let arg = Arg::new(name).long(name).action(ArgAction::SetTrue).hide(true);

@@ -39,7 +39,7 @@ fn bare(dir: &Path, built: &str, scenario: &str, once: bool) -> (Outcome, u32) {
 /// Comes and goes once: a session, or a tracer. The process may end at any moment.
 fn visit(pid: u32, random: &mut Random) {
     let pid = pid.to_string();
-    let duration = format!("0.{:03}", random.below(150));
+    let duration = format!("0.{:03}", 1 + random.below(150));
     let commands: &[&[&str]] = if random.below(4) == 0 {
         &[&["tracer", "enable", "-p", &pid, "count"], &["tracer", "disable", "-p", &pid, "count"]]
     } else {
@@ -87,7 +87,8 @@ fn same(program: &Program, scenario: &str, once: bool) {
         drop(begins);
         if !once {
             // A thread that stays where bytes would change is an answer.
-            assert!([0, 125].contains(&first.end().code()));
+            let first = first.end();
+            assert!([0, 125].contains(&first.code()), "{}: {}", first.code(), first.stderr);
             while run.child.try_wait().expect("wait").is_none() {
                 visit(run.pid(), &mut random);
                 std::thread::sleep(Duration::from_millis(random.below(30)));
@@ -103,12 +104,12 @@ fn same(program: &Program, scenario: &str, once: bool) {
 
 /// A session that has begun, and ends by itself or with the process.
 fn attached(pid: u32, random: &mut Random) -> Running {
-    let duration = format!("0.{:03}", random.below(250));
+    let duration = format!("0.{:03}", 1 + random.below(250));
     let text = pid.to_string();
     let mut session = lab::start(
         lab::trapline(User::Me, &["graph", "-q", "-p", &text, "--as", "functions", "--duration", &duration])
             .stdout(Stdio::null())
-            .stderr(Stdio::null()),
+            .stderr(Stdio::piped()),
     );
     let maps = || fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     lab::until("it is attached to", || {

@@ -229,6 +229,11 @@ fn memory_is_read_where_the_event_happens() {
     let beside =
         format!("uprobe:{program}:f {{ printf(\"%s %d %d %d\\n\", comm, cpu >= 0, uid == gid, *(int32 *)arg2); }}");
     assert_eq!(script(User::Me, &beside, &program), format!("{}\n\n", "script_memory 1 1 11\n".repeat(3)));
+    // A number is an address of the process there.
+    let numbers =
+        format!("uprobe:{program}:f {{ $p = (int64)arg1; printf(\"%s %s\\n\", str($p), str((uint64)arg1 + 2)); }}");
+    let out = script(User::Me, &numbers, &program);
+    assert!(out.starts_with("a text") && out.lines().next().is_some_and(|l| l.ends_with("text")), "{out}");
     // The kernel's own structures, by its BTF.
     let kernel = format!(
         "uprobe:{program}:f {{ $t = (struct task_struct *)curtask; @[$t->pid == tid, $t->comm, $t->real_parent->pid > 0] = count(); }}
@@ -258,6 +263,147 @@ fn memory_is_read_where_the_event_happens() {
         script(User::Me, &collected, &program),
         "\n\n@a: 126\n@bits: 19\n@n[0]: 1\n@n[1]: 1\n@n[2]: 1\n@none: 0\n"
     );
+}
+
+/// The strings of an array: of the kernel's own tracepoint, of a call that was traced otherwise, of a function, and of a trace.
+#[test]
+fn arrays_of_strings_are_joined() {
+    let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
+    let text = "tracepoint:syscalls:sys_enter_execve { join(args.argv); } syscall:execve { join(args.argv, \"+\"); }";
+    let many = (1..20).map(|n| n.to_string()).collect::<Vec<_>>();
+    let command = format!("sh -c 'exec /bin/echo one \"\" {}'", many.join(" "));
+    let line = |separator: &str| {
+        [&["/bin/echo", "one", ""][..], &many.iter().map(String::as_str).collect::<Vec<_>>()[..13]]
+            .concat()
+            .join(separator)
+            + "\n"
+    };
+    lab::each_backend(|user| {
+        let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", &command]);
+        let lines = out.out();
+        assert!(lines.contains(&(line(" ") + &line("+"))), "{asked}: {lines} {}", out.stderr);
+    });
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let of_main = format!("uprobe:{program}:main {{ join((char **)arg1, \"|\"); }}");
+    assert_eq!(script(User::Me, &of_main, &format!("{program} 5 '1 c'")), format!("{program}|5|1 c\n\n\n"));
+    let dir = lab::scratch();
+    let of_exec = "tracepoint:syscalls:sys_enter_execve { join(args.argv, \"|\"); }";
+    let recorded = ["record", "-q", "-o", "trace", "-e", of_exec, "--", "sh", "-c", "exec /bin/true \"x y\""];
+    let live = lab::run(lab::trapline(User::Me, &recorded).current_dir(&dir));
+    assert!(live.out().contains("/bin/true|x y\n"), "{} {}", live.out(), live.stderr);
+    let past = lab::run(lab::trapline(User::Me, &["run", "--trace", "trace", "-e", of_exec]).current_dir(&dir));
+    assert_eq!((past.code(), past.out()), (0, live.out()), "{}", past.stderr);
+}
+
+/// Constants and members of the running kernel's types, and functions that libraries have in several kernels and versions.
+#[test]
+fn names_are_those_of_this_machine() {
+    let out = run(User::Me, &["-q", "-e", "begin { print(PIDTYPE_TGID); exit(); }"]);
+    if out.stderr.contains("neither a value nor a constant") {
+        return testkit::skip("kernel:btf", "no types of the kernel");
+    }
+    assert_eq!((out.code(), out.out().as_str()), (0, "1\n\n\n"), "{}", out.stderr);
+    let some = "uprobe:libc:malloc, uprobe:libc:no_such_function { @ = 1; }";
+    let out = run(User::Me, &["-d", "-e", some]);
+    assert!(out.code() == 0 && out.stderr.contains("WARNING: uprobe:libc:no_such_function: no such"), "{}", out.stderr);
+    for text in ["uprobe:libc:no_such_function { @ = 1; }", &format!("config = {{ missing_probes = error }} {some}")] {
+        let out = run(User::Me, &["-d", "-e", text]);
+        assert!(out.code() == 2 && out.stderr.contains("ERROR: uprobe:libc:no_such_function"), "{}", out.stderr);
+    }
+}
+
+/// An address that is kept in a map or a variable has its string with it, as opensnoop.bt wants it.
+#[test]
+fn strings_are_kept_with_their_addresses() {
+    let text = "tracepoint:syscalls:sys_enter_openat { @f[tid] = args.filename; @n = args.filename != 0; }
+        tracepoint:syscalls:sys_exit_openat /@f[tid]/ {
+            $f = @f[tid]; printf(\"%d %s %s %s\\n\", args.ret < 0, str(@f[tid]), str($f, 5), @f[tid]); delete(@f[tid]); }";
+    lab::each_backend(|user| {
+        let asked = if let User::Ptrace = user { "ptrace" } else { "kernel" };
+        let out = run(User::Me, &["-q", "--backend", asked, "-e", text, "-c", "cat /no/such/file"]);
+        assert!(out.out().contains("1 /no/such/file /no/ /no/such/file\n"), "{asked}: {} {}", out.out(), out.stderr);
+        assert!(out.out().ends_with("@n: 1\n") || out.out().ends_with("@n: true\n"), "{asked}: {}", out.out());
+    });
+}
+
+/// Registers, addresses of symbols, probes at addresses: what the file says is what the process has.
+#[test]
+fn registers_and_addresses_are_those_of_the_process() {
+    let Some(program) = testkit::compile("gcc", "bt_uprobe_test", "bt/uprobe_test.c", &["-O0", "-g"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let of = |at: &str, text: &str| script(User::Me, &format!("uprobe:{program}:{at} {{ {text} exit(); }}"), &program);
+    let text = "printf(\"%lx %lx %s %s %d\\n\", *uaddr(\"GLOBAL_A\"), *uaddr(\"GLOBAL_C\"), usym(uaddr(\"function2\")), usym(reg(\"ip\")), uaddr(\"function1\") == reg(\"rip\"));";
+    assert_eq!(of("function1", text), "55555555 33333333 function2 function1 1\n\n\n");
+    // In the kernel too, and inside of a function.
+    let text = "@n = sum(*(uint32 *)(reg(\"di\") + 0)); @far = max(reg(\"ip\") - (uint64)uaddr(\"function1\"));";
+    assert_eq!(of("function1", text), "\n\n@far: 0\n@n: 13\n");
+    assert_eq!(of("function1+4", text).lines().find(|l| l.starts_with("@far")), Some("@far: 4"));
+    let listed = lab::run(&mut lab::as_user(User::Me, &["nm", &program])).out();
+    let line = listed.lines().find(|l| l.ends_with(" function1")).expect("a symbol");
+    let at = format!("0x{}", line.split(' ').next().expect("an address").trim_start_matches('0'));
+    let text = "printf(\"%s %d %d\\n\", probe, *arg0, arg1);";
+    let text = text.replace("*arg0", "*(int32 *)arg0");
+    assert_eq!(of(&at, &text), format!("uprobe:{program}:{at} 13 120\n\n\n"));
+    for (text, says) in [
+        (format!("uprobe:{program}:{at}1 {{ }}"), "a breakpoint would break the program"),
+        (
+            format!("uretprobe:{program}:0x{:x} {{ }}", u64::from_str_radix(&at[2..], 16).expect("hex") + 4),
+            "no function begins",
+        ),
+        (format!("uprobe:{program}:main {{ @ = uaddr(\"no_such\"); }}"), "the address of 'no_such' is not known at"),
+        (format!("uretprobe:{program}:main {{ @ = uaddr(\"main\"); }}"), "the address of 'main' is not known at"),
+        (format!("uprobe:{program}:main {{ @ = reg(\"pc\"); }}"), "'pc' is no register"),
+        ("syscall:read { @ = reg(\"ip\"); }".into(), "'reg(\"ip\")' is not known at syscall:read"),
+        ("begin { @ = kaddr(\"no_such_symbol\"); }".into(), "no symbol of the kernel is 'no_such_symbol'"),
+        ("begin { @ = cpid; }".into(), "'cpid' is not known at begin"),
+    ] {
+        let out = run(User::Me, &["-q", "-e", &text, "-c", "true"]);
+        assert!(out.code() == 2 && out.stderr.contains(says), "{text}: {}", out.stderr);
+    }
+    if lab::is_root() {
+        let text = "profile:hz:999 { @ip[reg(\"ip\") != 0] = count(); @[ksym(kaddr(\"vfs_read\"))] = count(); }";
+        let out = script(User::Me, text, "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'");
+        assert!(out.contains("@[vfs_read]: ") && out.contains("@ip[true]: ") && !out.contains("false"), "{out}");
+    }
+}
+
+/// What an interval knows, and the process that was started.
+#[test]
+fn intervals_know_the_command_and_where_they_run() {
+    lab::each_user(|user| {
+        let text = "interval:ms:20 { @[cpid, numaid < 64]++; } process:exit { @same = pid == cpid; }";
+        let out = script(user, text, "sleep 0.1");
+        assert!(out.contains(", true]: ") && out.ends_with("@same: true\n") && !out.contains("@[0,"), "{out}");
+    });
+    if lab::kernel_backend_is_possible() && lab::is_root() {
+        let text =
+            "begin { @[cgroup, numaid] = 1; } tracepoint:syscalls:sys_enter_exit_group { @[cgroup, (uint32)0]++; }";
+        let out = script(User::Me, text, "true");
+        assert!(out.ends_with("]: 2\n"), "{out}");
+        let text =
+            "interval:ms:5 { printf(\"%s %d %d\\n\", curtask->comm, curtask->flags != 0, *(uint64 *)8); exit(); }";
+        let out = run(User::Me, &["-q", "-e", text]);
+        assert_eq!((out.out().as_str(), out.stderr.as_str()), ("trapline 1 0\n\n\n", ""));
+    }
+}
+
+#[test]
+fn commands_run_where_they_are_allowed() {
+    let text =
+        "begin { printf(\"a\\n\"); system(\"echo %d '%s'; echo x >&2\", 5, \"b c\"); printf(\"d\\n\"); exit(); }";
+    lab::each_user(|user| {
+        let out = run(user, &["-q", "--unsafe", "-e", text]);
+        assert_eq!((out.code(), out.out().as_str(), out.stderr.as_str()), (0, "a\n5 b c\nd\n\n\n", "x\n"));
+        let out = run(user, &["-q", "-e", text]);
+        assert!(out.code() == 2 && out.stderr.contains("HINT: allow it with --unsafe"), "{}", out.stderr);
+    });
+    let out = run(User::Me, &["-q", "--unsafe", "-f", "json", "-e", "begin { system(\"echo a\"); exit(); }"]);
+    assert_eq!(out.out(), "{\"type\": \"syscall\", \"data\": \"a\\n\"}\n", "{}", out.stderr);
 }
 
 /// What is printed and cleared while it is counted adds up to all that has happened; and so does what two processors count.

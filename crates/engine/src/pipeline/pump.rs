@@ -37,6 +37,16 @@ pub trait Sink {
     /// Several threads are expected from the start.
     fn expect_several(&mut self) {}
 
+    /// Whether it shows the names of addresses that are in no stack.
+    fn names_addresses(&self) -> bool {
+        false
+    }
+
+    /// The command has this process id, which is told before its first event where the backend knows it by then.
+    fn command(&mut self, pid: i32) {
+        let _ = pid;
+    }
+
     /// Learns from an event, whether it is selected or not.
     fn observe(&mut self, ev: &Event<'_>) {
         let _ = ev;
@@ -78,11 +88,6 @@ pub trait Sink {
     /// So many events were lost before they came, as far as that is known; before the last [`catch_up`](Sink::catch_up).
     fn lost(&mut self, events: u64) {
         let _ = events;
-    }
-
-    /// Whether it names addresses that are in no stack.
-    fn names_addresses(&self) -> bool {
-        false
     }
 
     /// No more events will come: shows what is shown at the end, and writes everything.
@@ -149,6 +154,8 @@ pub struct Pump<'b> {
     failures: Vec<Error>,
     /// A sink has asked for the end.
     ends: bool,
+    /// The sinks know the command.
+    told_command: bool,
     idle: u32,
 }
 
@@ -168,6 +175,7 @@ impl<'b> Pump<'b> {
             malformed: 0,
             failures: Vec::new(),
             ends: false,
+            told_command: false,
             idle: 0,
         }
     }
@@ -221,6 +229,12 @@ impl<'b> Pump<'b> {
             self.source.wait(pause(self.idle));
         }
         let now = time::monotonic();
+        if !self.told_command
+            && let Some(pid) = self.source.command()
+        {
+            self.told_command = true;
+            self.outlets.iter_mut().for_each(|o| o.sink.command(pid));
+        }
         self.take_maps();
         let Pump {
             source,

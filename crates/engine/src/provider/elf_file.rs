@@ -3,7 +3,7 @@
 //! ```text
 //!  ./prog, /lib/x.so   the path itself; what a link leads to is said
 //!  prog                a program in PATH, a file here
-//!  libc, libc.so.6     a library that the dynamic loader's cache knows
+//!  libc, libc.so.6     a library that the dynamic loader's cache knows; of several versions, the newest
 //! ```
 
 use super::Refusal;
@@ -14,6 +14,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use symbols::Elf;
+use symbols::elf::Function;
+use symbols::ld_cache::is_version;
 
 /// A file with probes.
 #[derive(Clone)]
@@ -43,6 +45,15 @@ pub fn open(name: &str) -> Result<ElfFile, Refusal> {
     Ok(ElfFile { path: path.into(), real, file: Arc::new(file), elf })
 }
 
+/// The libc beside a library whose functions it has since glibc 2.34, where the library is empty, and there only to be found.
+pub fn libc_instead(file: &ElfFile) -> Option<ElfFile> {
+    let name = file.path.file_name()?.to_str()?;
+    let is_of_libc = ["libpthread", "libdl", "librt", "libutil", "libanl"].iter().any(|l| is_version(name, l));
+    let is_placeholder = |f: &Function| f.name.starts_with("__lib") && f.name.ends_with("_version_placeholder");
+    let is_empty = is_of_libc && file.elf.functions().iter().all(is_placeholder);
+    if is_empty { open(file.path.with_file_name("libc.so.6").to_str()?).ok() } else { None }
+}
+
 /// The path of a name without a path.
 fn without_path(name: &str) -> Result<PathBuf, Refusal> {
     if let Some(found) = in_path(name) {
@@ -66,7 +77,8 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
         return Err(Refusal::Closed(why, "name its path".into()));
     };
     match cache.named(name)[..] {
-        [one] => Ok(PathBuf::from(&one.path)),
+        // Of several versions the cache has the newest one first.
+        [newest, ..] => Ok(PathBuf::from(&newest.path)),
         [] => {
             let mut names: Vec<&str> = cache.names().map(|n| n.split(".so").next().unwrap_or(n)).collect();
             names.sort_unstable();
@@ -74,11 +86,6 @@ fn library(name: &str) -> Result<PathBuf, Refusal> {
             let near = nearest(name, names.into_iter());
             let why = format!("{name}: neither a program in PATH nor a library in {LD_CACHE}");
             Err(Refusal::Closed(why, format!("name its path, or did you mean {}?", near.join(", "))))
-        }
-        ref several => {
-            let names: Vec<&str> = several.iter().map(|l| l.name.as_str()).collect();
-            let why = format!("{name}: there are several libraries: {}", names.join(", "));
-            Err(Refusal::Closed(why, "name one of them".into()))
         }
     }
 }
@@ -125,6 +132,16 @@ mod tests {
         assert_eq!(open("libc.so.6").unwrap_or_else(|e| panic!("{e:?}")).path, libc.path);
         let Err(Refusal::Closed(why, todo)) = open("libcc") else { panic!() };
         assert!(why.contains("neither a program in PATH nor a library") && todo.contains("lib"), "{why} {todo}");
+    }
+
+    #[test]
+    fn functions_of_empty_libraries_are_in_libc() {
+        let of = |name: &str| open(name).ok().and_then(|file| libc_instead(&file));
+        assert!(of("libc").is_none() && of("libm").is_none());
+        match of("libpthread") {
+            Some(libc) => assert!(!libc.elf.function("pthread_create").is_empty()),
+            None => testkit::skip("package:libc", "no libpthread without functions"),
+        }
     }
 
     #[test]

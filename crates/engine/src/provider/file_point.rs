@@ -41,6 +41,17 @@ impl FilePoint {
         self.at_return.then(|| FilePoint { at_return: false, member_of: Vec::new(), ..self.clone() })
     }
 
+    /// From the only instruction of it to a symbol of its file, where that file is loaded.
+    pub fn distance(&self, symbol: &str) -> Option<i64> {
+        let [site] = &self.sites[..] else { return None };
+        let here = self.elf.loaded().find_map(|(address, offset, len, _)| {
+            let within = site.offset.checked_sub(offset).filter(|n| *n < len)?;
+            address.checked_add(within)
+        })?;
+        let there = symbols::elf::symbol(&*self.file, symbol)?.address;
+        (!self.at_return).then_some(there.wrapping_sub(here) as i64)
+    }
+
     /// How many functions whose return addresses are replaced may be left without returning: of the others that is
     /// proven impossible.
     pub fn unproven_returns(&self) -> usize {

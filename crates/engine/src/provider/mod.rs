@@ -132,6 +132,13 @@ pub struct Site {
 }
 
 impl Probe {
+    /// How large what a symbol names is, in the file of its only place.
+    pub fn symbol_size(&self, name: &str) -> Option<u64> {
+        let [site] = &self.sites[..] else { return None };
+        let file = std::fs::File::open(&site.path).ok()?;
+        symbols::elf::symbol(file, name).map(|s| s.size)
+    }
+
     /// Its places in words; empty where it has none.
     pub fn places(&self) -> String {
         let all: Vec<String> = self.sites.iter().map(|s| format!("{:#x}", s.offset)).collect();

@@ -1,4 +1,4 @@
-//! `uprobe:PATH:SYMBOL[+OFFSET]` and `uretprobe:PATH:SYMBOL`: functions of programs and libraries, at their entry and at their
+//! `uprobe:PATH:SYMBOL[+OFFSET]`, `uprobe:PATH:0xADDRESS` and `uretprobe:PATH:SYMBOL`: functions of programs and libraries, at their entry and at their
 //! return.
 
 use super::absent;
@@ -24,7 +24,7 @@ pub struct Uprobe {
 /// At the entry, or at an offset.
 pub static UPROBE: Uprobe = Uprobe {
     name: "uprobe",
-    describe: "uprobe:PATH:SYMBOL[+OFFSET]: a function of a program or library, reached",
+    describe: "uprobe:PATH:SYMBOL[+OFFSET] or uprobe:PATH:0xADDRESS: a function of a program or library, reached",
     at_return: false,
 };
 /// At the return.
@@ -59,7 +59,8 @@ impl Provider for Uprobe {
         let (file, symbol) = self.open(pattern)?;
         let mut all = self.found(&file, &symbol, true)?;
         let tolerant = is_pattern(&symbol);
-        let misplaced = self.sort_out(&file, &mut all, tolerant)?;
+        // An address has been looked at.
+        let misplaced = if address(&symbol).is_some() { Vec::new() } else { self.sort_out(&file, &mut all, tolerant)? };
         let ready = all.iter().flat_map(|probe| at_sites(&file, probe, self.at_return, tolerant)).collect();
         Ok(with_left_out(ready, misplaced))
     }
@@ -82,7 +83,11 @@ impl Uprobe {
     /// The file and the function that a pattern names.
     fn open(&self, pattern: &str) -> Result<(ElfFile, String), Refusal> {
         let (path, mut symbol) = split_path(pattern, 1, self.describe)?;
-        Ok((elf_file::open(&path)?, symbol.swap_remove(0)))
+        let (file, symbol) = (elf_file::open(&path)?, symbol.swap_remove(0));
+        match elf_file::libc_instead(&file) {
+            Some(libc) if names::find(&file.elf, &symbol).is_empty() => Ok((libc, symbol)),
+            _ => Ok((file, symbol)),
+        }
     }
 
     /// The probes that a function's name means, in their order.
@@ -94,6 +99,9 @@ impl Uprobe {
             && let Some(n) = number(plus)
         {
             (named, offset) = (names::find(&file.elf, base), Some(n));
+        }
+        if let Some(address) = address(symbol).filter(|_| named.is_empty()) {
+            return self.at_address(file, symbol, address, details);
         }
         if named.is_empty() {
             let base = symbol.rsplit_once('+').filter(|p| number(p.1).is_some()).map_or(symbol, |p| p.0);
@@ -127,6 +135,32 @@ impl Uprobe {
         }
         if details {
             self.describe_all(file, &mut found, &functions, offset.unwrap_or(0) > 0);
+        }
+        Ok(found)
+    }
+
+    /// The probe at an address of the file's tables.
+    fn at_address(&self, file: &ElfFile, text: &str, address: u64, details: bool) -> Result<Vec<Probe>, Refusal> {
+        let places = Places::new(&file.elf, &*file.file);
+        let around = file.elf.functions().iter().find(|f| (f.address..f.address + f.size.max(1)).contains(&address));
+        let checked = match around {
+            Some(f) => places.offset(f.address, f.size, address - f.address),
+            None => places.noted(address),
+        };
+        checked.map_err(|e| Refusal::Wrong(said(&e), "name the address of an instruction".into()))?;
+        let begins = around.filter(|f| f.address == address);
+        if self.at_return && begins.is_none() {
+            return Err(Refusal::Wrong("no function begins at this address".into(), "name the function".into()));
+        }
+        let Some(offset) = file.elf.code_offset(address) else {
+            return Err(Refusal::Wrong("the file has no code there".into(), "name another address".into()));
+        };
+        let (path, size) = (file.path.clone(), begins.map_or(0, |f| f.size));
+        let site = Site { path, offset, counter: 0, locations: Vec::new(), address, size };
+        let name = format!("{}:{}:{text}", self.name, quote(&file.path.to_string_lossy()));
+        let mut found = vec![Probe { name, sites: vec![site], ..Probe::default() }];
+        if details {
+            self.describe_all(file, &mut found, &[begins.into_iter().collect()], begins.is_none());
         }
         Ok(found)
     }
@@ -233,6 +267,11 @@ fn said(e: &Misplaced) -> String {
         Misplaced::Outside(_) => format!("the offset is outside: {e}"),
         e => format!("whether an instruction begins there cannot be known: {e}"),
     }
+}
+
+/// The address that a name is: `0x401136`.
+fn address(text: &str) -> Option<u64> {
+    number(text).filter(|_| text.starts_with("0x"))
 }
 
 fn number(text: &str) -> Option<u64> {

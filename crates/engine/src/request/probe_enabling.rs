@@ -81,10 +81,21 @@ pub struct Script {
 pub struct Read {
     /// It is the process's memory, and not the kernel's.
     pub of_process: bool,
-    /// So many bytes; none: a string.
-    pub size: Option<u16>,
-    /// As many of them as the field with this number says.
+    /// What is read.
+    pub what: ReadWhat,
+    /// Of bytes: as many of them as the field with this number says.
     pub length: Option<u16>,
+}
+
+/// What is read of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadWhat {
+    /// So many bytes.
+    Bytes(u16),
+    /// A string.
+    Text,
+    /// The strings at the addresses of an array.
+    Strings,
 }
 
 impl PartialEq for Script {

@@ -49,8 +49,8 @@ impl Way for Clock {
         on(cpus, program, |cpu| perf::profile(cpu, self.rate))
     }
 
-    fn value(&self, _: &ArgLocation, _: u8, _: bool) -> Option<Value> {
-        None
+    fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
+        registers::value(at, size, signed)
     }
 }
 

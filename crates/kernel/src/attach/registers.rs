@@ -47,6 +47,7 @@ pub fn value(at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
             Some(Value::User { base, index, disp: *disp, size, signed })
         }
         ArgLocation::Constant(n) => Some(Value::Constant(*n)),
+        ArgLocation::Distance(plus) => Some(Value::Sum { off: offset("rip")?, plus: *plus }),
         ArgLocation::Record(_) | ArgLocation::RecordReference(_) | ArgLocation::EventAddress | ArgLocation::Unknown => {
             None
         }

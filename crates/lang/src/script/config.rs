@@ -10,7 +10,9 @@ use crate::tokens::Result;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum MissingProbes {
+    /// An error where no probe of its clause exists; else a warning.
     #[default]
+    Others,
     Error,
     Warn,
     Ignore,
@@ -44,7 +46,7 @@ impl Default for Config {
             max_map_keys: 4096,
             max_cat_bytes: 10240,
             stack_mode: StackMode::Bpftrace,
-            missing_probes: MissingProbes::Error,
+            missing_probes: MissingProbes::Others,
             print_maps_on_exit: true,
             str_trunc_trailer: "..".into(),
             cpp_demangle: true,
@@ -58,7 +60,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("max_map_keys", "how many keys a map holds: a number"),
     ("max_cat_bytes", "how much of a file cat() shows: a number of bytes"),
     ("stack_mode", "how stacks are shown: bpftrace, perf or raw"),
-    ("missing_probes", "what a probe that does not exist is: error, warn or ignore"),
+    (
+        "missing_probes",
+        "what a probe that does not exist is: error, warn or ignore; else warn where another one of its clause exists",
+    ),
     ("print_maps_on_exit", "whether maps are printed at the end: true or false"),
     ("str_trunc_trailer", "what follows a string that was cut: a string"),
     ("cpp_demangle", "whether names of C++ are demangled: true or false"),

@@ -1,4 +1,4 @@
-//! Constants of headers that scripts include and that no argument's table has.
+//! What headers that scripts include have: constants that no argument's table has, and names that members of the kernel's structures had.
 
 /// Name and value, by header.
 #[rustfmt::skip]
@@ -14,6 +14,19 @@ const CONSTANTS: &[(&str, i64)] = &[
     // include/uapi/linux/in.h
     ("IPPROTO_IP", 0), ("IPPROTO_ICMP", 1), ("IPPROTO_TCP", 6), ("IPPROTO_UDP", 17), ("IPPROTO_IPV6", 41), ("IPPROTO_ICMPV6", 58),
 ];
+
+/// Members that newer kernels have by other names, with the same meaning: structure, name before, name now, and since which Linux.
+const RENAMED: &[(&str, &str, &str, &str)] =
+    &[("task_struct", "state", "__state", "5.14"), ("cfs_rq", "nr_running", "nr_queued", "6.14")];
+
+/// The other name of a structure's member, whichever it is, and the version of Linux between them.
+pub(super) fn renamed(of: &str, member: &str) -> Option<(&'static str, &'static str)> {
+    RENAMED.iter().filter(|r| r.0 == of).find_map(|(_, before, now, since)| match member {
+        m if m == *before => Some((*now, *since)),
+        m if m == *now => Some((*before, *since)),
+        _ => None,
+    })
+}
 
 /// The value of a constant.
 pub(super) fn constant(name: &str) -> Option<i64> {

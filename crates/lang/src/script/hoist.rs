@@ -31,7 +31,9 @@ impl Read {
     /// What this expression reads; none where it is no memory.
     pub fn of(e: &Expr) -> Option<Read> {
         let (address, space, length) = match &e.kind {
-            Kind::Load(address, space) | Kind::TextAt(address, space, _) => ((**address).clone(), *space, None),
+            Kind::Load(address, space) | Kind::TextAt(address, space, _) | Kind::Strings(address, space) => {
+                ((**address).clone(), *space, None)
+            }
             Kind::Call("buf at", args) => match &args[..] {
                 [address, n, Expr { kind: Kind::Const(user, _), .. }] => {
                     let space = if *user != 0 { Space::User } else { Space::Kernel };
@@ -51,6 +53,11 @@ impl Read {
 }
 
 impl Hoisted {
+    /// The name of the field that says how many bytes are read, where the event decides it.
+    pub fn name_of_length(&self) -> String {
+        format!("{}_length", self.name)
+    }
+
     /// Whether it reads memory of the kernel.
     pub fn reads_kernel(&self) -> bool {
         let of_kernel = |e: &Expr| Read::of(e).is_some_and(|read| read.space == Space::Kernel);
@@ -181,6 +188,7 @@ impl Known {
     fn memory(&self, e: &Expr) -> Option<Expr> {
         let kind = match &e.kind {
             Kind::Load(address, space) => Kind::Load(Box::new(self.number(address)?), *space),
+            Kind::Strings(address, space) => Kind::Strings(Box::new(self.number(address)?), *space),
             // A buffer of so many bytes.
             Kind::Call("buf at", args) => match &args[..] {
                 [address, Expr { kind: Kind::Const(..), .. }, Expr { kind: Kind::Const(user, _), .. }] => {
@@ -280,7 +288,7 @@ impl Moves<'_> {
                 self.expr(b);
             }
             Kind::Part(of, _) => self.expr(of),
-            Kind::Load(address, _) => self.int(address),
+            Kind::Load(address, _) | Kind::Strings(address, _) => self.int(address),
             Kind::Piece(of, offset) => {
                 self.expr(of);
                 self.int(offset);

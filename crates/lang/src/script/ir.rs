@@ -197,6 +197,8 @@ pub enum Kind {
     Piece(Box<Expr>, Box<Int>),
     /// The string at an address, of at most so many bytes, its NUL among them.
     TextAt(Box<Int>, Space, Box<Int>),
+    /// The strings at the addresses of an array that ends with a null one, as many as are read.
+    Strings(Box<Int>, Space),
     /// Counts up or down.
     Step {
         /// What.
@@ -297,4 +299,6 @@ pub enum Writing {
     Warning,
     /// It is a path: the file is shown.
     Cat,
+    /// It is a command: what it writes is shown.
+    System,
 }

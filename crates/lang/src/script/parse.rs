@@ -28,6 +28,8 @@ pub struct Parameters {
     pub named: Vec<(String, String)>,
     /// `--config name=value`, instead of what the script says.
     pub config: Vec<(String, String)>,
+    /// `--unsafe`: it may run commands.
+    pub may_run: bool,
 }
 
 /// Parses a script.

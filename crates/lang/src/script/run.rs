@@ -32,8 +32,12 @@ pub enum Datum<'e> {
     Int(i64),
     /// A string, and whether it was longer.
     Text(&'e [u8], bool),
+    /// An address, and the string there.
+    At(i64, &'e [u8], bool),
     /// Bytes.
     Bytes(&'e [u8]),
+    /// The strings of an array, as events have them: `Shape::Strv` of [`events::layout`].
+    Strings(&'e [u8]),
     /// A stack's number, or an address, and the process that it is of.
     Of(u64, u32),
 }

@@ -132,7 +132,7 @@ rows! {
     "jiffies" Value "" U64, "root", "ticks of the kernel's clock";
     "cgroup" Value "" U64, "root", "control group of the process, as a number";
     "curtask" Value "" Depends, "root", "address of the kernel's struct task_struct of the thread";
-    "cpid" Value "" U32, "-c", "process that -c started";
+    "cpid" Value "" U32, "-c, -p", "process that -c started, or that -p names; not at begin";
     "probe" Value "" Text(0), "", "full name of the probe";
     "probetype" Value "" Text(0), "", "provider of the probe";
     "func" Value "" Text(0), "a probe of a function", "name of the function";
@@ -162,11 +162,12 @@ rows! {
     "errorf" Statement "format:word …:any" Nothing, "", "prints an error by a format, with the script's line";
     "warnf" Statement "format:word …:any" Nothing, "", "prints a warning by a format, with the script's line";
     "cat" Statement "format:word …:any" Nothing, "", "prints the file whose name the format gives";
+    "system" Statement "format:word …:any" Nothing, "--unsafe", "runs the command that the format gives by sh, and prints what it writes";
     "print" Statement "value:any top:int? div:int?" Nothing, "", "prints a value, or a map: its top largest values, divided";
     "clear" Statement "@m:map" Nothing, "", "takes all keys out of a map";
     "zero" Statement "@m:map" Nothing, "", "sets all values of a map to zero";
     "time" Statement "format:word?" Nothing, "", "prints the time of day, as strftime(3) formats it";
-    "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings";
+    "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings, with the separator or a blank between them";
     "exit" Statement "code:int?" Nothing, "", "ends the script";
 
     "delete" Function "@m:any key:any?" Bool, "", "takes a key out of a map; whether it was there";
@@ -196,8 +197,8 @@ rows! {
     "ksym" Function "address:int" Gives::Symbol(Space::Kernel), "root", "the kernel's symbol at an address";
     "usym" Function "address:int" Gives::Symbol(Space::User), "", "the process's symbol at an address";
     "kaddr" Function "symbol:word" Gives::Address(Space::Kernel), "root", "the address of a symbol of the kernel";
-    "uaddr" Function "symbol:word" Gives::Address(Space::User), "a probe of a file", "the address of a symbol of the probe's file";
-    "reg" Function "register:word" U64, "a probe of a function", "a register";
+    "uaddr" Function "symbol:word" Gives::Address(Space::User), "a probe at an instruction of a file", "the address of a symbol of the probe's file, in the process";
+    "reg" Function "register:word" U64, "a probe with registers", "a register: ax, bx, cx, dx, si, di, bp, sp, ip, r8 to r15";
     "getopt" Function "name:word default:any? help:word?" Depends, "", "an argument --name=value of the script";
 
     "percpu_kaddr" Later "" Nothing, "", "kaddr(\"NAME\") gives the address of a symbol that is not per processor";
@@ -216,7 +217,6 @@ rows! {
     "kfunc_exist" Later "" Nothing, "", "trapline chooses what the kernel has";
     "kfunc_allowed" Later "" Nothing, "", "trapline chooses what the kernel has";
     "nsecs_boot" Later "" Nothing, "", "write nsecs(boot)";
-    "system" Later "" Nothing, "", "printf the command, and let a shell read trapline's output";
     "signal" Refused "" Nothing, "", "trapline observes; printf the process, and let another program send the signal";
     "signal_thread" Refused "" Nothing, "", "trapline observes; printf the thread, and let another program send the signal";
     "override" Refused "" Nothing, "", "trapline observes; the kernel's fault injection (fail_function) changes results";

@@ -13,12 +13,26 @@ fn world() -> Known {
         known.args.insert(format!("tracepoint:syscalls:{name}"), open.clone());
     }
     known.args.insert("tracepoint:syscalls:sys_enter_close".into(), vec![("fd".into(), Type::int(4, false))]);
+    let argv = Type::Pointer(Box::new(Type::None), types::Space::User);
+    known.args.insert("tracepoint:syscalls:sys_enter_execve".into(), vec![("argv".into(), argv)]);
+    let member = |name: &str| cdecl::Member { name: name.into(), ty: Type::int(4, false), offset: 0, bits: None };
+    let queue = cdecl::Struct { size: 4, align: 4, members: vec![member("nr_queued")], depth: 1 };
+    known.structures.insert("cfs_rq".into(), queue);
+    let values = |list: &[(&str, i64)]| list.iter().map(|(of, v)| ((*of).to_string(), *v)).collect::<Vec<_>>();
+    known.enumerators.insert("REASON_NONE".into(), values(&[("reason", 2), ("other", 2)]));
+    known.enumerators.insert("REASON_LESS".into(), values(&[("reason", -1)]));
+    known.enumerators.insert("REASON_TWICE".into(), values(&[("reason", 1), ("", 3)]));
     known.args.insert("syscall:read".into(), vec![("fd".into(), Type::int(4, true)), ("count".into(), Type::UINT)]);
     known
 }
 
 fn params() -> Parameters {
-    Parameters { positional: vec!["42".into(), "cat".into()], named: vec![("pid".into(), "7".into())], config: vec![] }
+    Parameters {
+        positional: vec!["42".into(), "cat".into()],
+        named: vec![("pid".into(), "7".into())],
+        config: vec![],
+        may_run: false,
+    }
 }
 
 /// What a script's names hold, or what is wrong with it.
@@ -744,10 +758,10 @@ fn names_and_calls() {
                                                                            ~~
             HINT: choose another
 
-            stdin:1:9-20: ERROR: 'system' is not in this version [S0016]
+            stdin:1:9-20: ERROR: 'system' runs a command, which scripts may not [S0017]
             begin { system("x"); signal(9); override(1); tseries(1); print(kstack(perf, 5)); }
                     ~~~~~~~~~~~
-            HINT: printf the command, and let a shell read trapline's output
+            HINT: allow it with --unsafe
             stdin:1:22-31: ERROR: 'signal' would change the traced system [S0017]
             begin { system("x"); signal(9); override(1); tseries(1); print(kstack(perf, 5)); }
                                  ~~~~~~~~~
@@ -814,6 +828,64 @@ fn constants_of_headers() {
             begin int8 bool int8 int32 int8 int8
         "#]],
     );
+}
+
+#[test]
+fn names_that_the_kernel_has() {
+    check_all(
+        &[
+            "begin { @a = REASON_NONE; @b = REASON_LESS; } end { $q = (struct cfs_rq *)@a; @c = $q->nr_queued; }",
+            "begin { @ = REASON_TWICE; }",
+            "begin { @ = ((struct cfs_rq *)5)->nr_running; }",
+            "struct cfs_rq { int nr_queued; } begin { @ = ((struct cfs_rq *)5)->nr_running; }",
+        ],
+        expect![[r#"
+            begin
+            end struct cfs_rq *
+            @a[]: int8
+            @b[]: int8
+            @c[]: uint32
+
+            stdin:1:13-25: ERROR: 'REASON_TWICE' has several values [S0005]
+            begin { @ = REASON_TWICE; }
+                        ~~~~~~~~~~~~
+            HINT: write the number: 1 (reason), 3 (an enumeration without a name)
+
+            begin
+            @[]: uint32
+            stdin:1:13-45: WARNING: the running kernel's 'struct cfs_rq' has 'nr_queued' in the place of 'nr_running' [S0010]
+            begin { @ = ((struct cfs_rq *)5)->nr_running; }
+                        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+            HINT: the name has changed with Linux 6.14
+
+            stdin:1:46-78: ERROR: 'struct cfs_rq' has no member 'nr_running' [S0010]
+            struct cfs_rq { int nr_queued; } begin { @ = ((struct cfs_rq *)5)->nr_running; }
+                                                         ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+        "#]],
+    );
+}
+
+#[test]
+fn arrays_of_strings_are_joined() {
+    check_all(
+        &[
+            "tracepoint:syscalls:sys_enter_execve { join(args.argv); join(args.argv, \",\"); join((char **)5); }",
+            "tracepoint:syscalls:sys_enter_execve { join((char *)args.argv); }",
+        ],
+        expect![[r#"
+            tracepoint:syscalls:sys_enter_execve <Arg("argv"): void *>
+
+            stdin:1:45-62: ERROR: 'join' prints strings, not values of type int8 * [S0007]
+            tracepoint:syscalls:sys_enter_execve { join((char *)args.argv); }
+                                                        ~~~~~~~~~~~~~~~~~
+            HINT: cast it: (char **)…
+        "#]],
+    );
+    let p = compile("tracepoint:syscalls:sys_enter_execve { join(args.argv); }", &params(), &world());
+    let mut p = p.expect("a script");
+    hoist::hoist(&mut p);
+    let leaves: Vec<_> = p.clauses[0].leaves.iter().map(|l| format!("{:?}", l.what)).collect();
+    assert_eq!(leaves, ["Arg(\"argv\")", "Memory(0)"]);
 }
 
 #[test]

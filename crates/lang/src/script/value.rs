@@ -14,6 +14,8 @@ pub enum Value {
     Int(i64),
     /// A string, without its NUL.
     Text(Text),
+    /// An address, and the string that was there when the event happened.
+    At(i64, Text),
     /// Bytes: a buffer, an array, a structure.
     Bytes(Vec<u8>),
     /// Several values.
@@ -65,7 +67,7 @@ impl Value {
     /// As an integer; 0 where it is none.
     pub fn int(&self) -> i64 {
         match self {
-            Value::Int(v) => *v,
+            Value::Int(v) | Value::At(v, _) => *v,
             Value::Of { word, .. } => *word as i64,
             _ => 0,
         }
@@ -103,7 +105,7 @@ impl Value {
     /// Appends it as a part of a key.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Value::Int(v) => out.extend_from_slice(&v.to_le_bytes()),
+            Value::Int(v) | Value::At(v, _) => out.extend_from_slice(&v.to_le_bytes()),
             Value::Text(t) => with_length(&t.bytes, out),
             Value::Bytes(b) => with_length(b, out),
             Value::Tuple(list) => list.iter().for_each(|v| v.encode(out)),

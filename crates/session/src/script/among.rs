@@ -228,6 +228,10 @@ impl Sink for Among {
         self.view.iter_mut().for_each(Asked::expect_several);
     }
 
+    fn command(&mut self, pid: i32) {
+        self.script.command(pid);
+    }
+
     fn observe(&mut self, ev: &Event<'_>) {
         self.view.iter_mut().for_each(|view| view.observe(ev));
     }

@@ -177,7 +177,10 @@ impl Clauses {
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
         let (found, values) = (catalogue.found(), places.values);
         let reader = (program.clone(), places.clone());
-        let adjust = Box::new(move |all: &mut [Enabling]| collecting::read_memory(&reader.0, &reader.1, all));
+        let adjust = Box::new(move |all: &mut [Enabling]| {
+            collecting::read_registers(&reader.0, &reader.1, all)?;
+            collecting::read_memory(&reader.0, &reader.1, all)
+        });
         let script = (!reads).then_some(Ready { program, places, source: (name, text), catalogue });
         Ok(Some(Clauses { ask, script, requests, found, values, adjust }))
     }

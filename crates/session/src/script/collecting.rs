@@ -8,19 +8,20 @@
 //!
 //! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
 
-use super::places::{As, Places};
-use super::seen::{Get, gets};
+use super::places::{As, Places, register};
+use super::seen::{Get, field_of, gets};
 use engine::Result;
+use engine::provider::ArgLocation;
 use engine::request::collecting::{
     Clause, Collected, Collecting, From, Number, Taken, bytes_of, can_collect, is_readable, layout,
 };
 use engine::request::enabling::{Enabling, What};
-use engine::request::probe_enabling::{ProbeEnabling, Read as Memory, Script, Source};
+use engine::request::probe_enabling::{Number as Argument, ProbeEnabling, Read as Memory, ReadWhat, Script, Source};
 use engine::rights;
 use events::dynamic::Field;
 use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
 use lang::script::Program;
-use lang::script::ir::{Leaf, What as Read};
+use lang::script::ir::{Kind, Leaf, What as Read};
 use lang::script::types::Space;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -135,9 +136,44 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
         (Read::Value("cpu"), _) => From::Cpu,
         (_, Get::Named("nsecs")) => From::Nsecs,
         (Read::Memory(n), _) => From::Memory(*n),
-        (_, Get::Arg(i)) => From::Field(*i),
+        (_, Get::Arg(i) | Get::Pointed(i)) => From::Field(*i),
         _ => From::Nothing,
     }
+}
+
+/// Has the programs of probes read the registers that their clauses want, and the addresses of symbols: a field for each.
+///
+/// # Errors
+/// Too many classes of events.
+pub fn read_registers(program: &Program, places: &Places, enablings: &mut [Enabling]) -> Result<()> {
+    for enabling in enablings {
+        if let What::Probe(probe) = &mut enabling.what
+            && let Some(probe) = Arc::get_mut(probe)
+            && let Some(point) = probe.point.as_ref().filter(|_| !probe.anonymous)
+        {
+            let mut fields: Vec<(Field, Source)> = Vec::new();
+            let runs = probe.classes().first().and_then(|first| places.probes.get(first.probe().as_ref()));
+            let clauses = runs.into_iter().flatten().filter_map(|(_, number)| program.clauses.get(*number));
+            for leaf in clauses.flat_map(|c| &c.leaves) {
+                let at = match &leaf.what {
+                    Read::Register(name) => register(name).map(ArgLocation::Register),
+                    Read::Address(_, name) => {
+                        point.in_file().and_then(|file| file.distance(name)).map(ArgLocation::Distance)
+                    }
+                    _ => continue,
+                };
+                let name = field_of(&leaf.what).unwrap_or_default();
+                if let Some(at) = at.filter(|_| fields.iter().all(|(f, _)| f.name != name)) {
+                    let ty = FieldType::Int(Int { size: 8, signed: false, fmt: Fmt::Hex });
+                    fields.push((Field { name, ty }, Source::Number(Argument { at, size: 8, signed: false })));
+                }
+            }
+            if !fields.is_empty() {
+                probe.extend(fields)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Has the programs of clauses that see events read the memory that these want: a field for each. Those of others are there if the kernel
@@ -158,11 +194,6 @@ pub fn read_memory(program: &Program, places: &Places, enablings: &mut [Enabling
         }
     }
     Ok(())
-}
-
-/// The name of the field that says how long a buffer is.
-pub(super) fn length_of(name: &str) -> String {
-    format!("{name}_length")
 }
 
 /// What the clauses of a probe read of memory: names, types and sources.
@@ -194,13 +225,20 @@ fn fields_of(program: &Program, places: &Places, probe: &ProbeEnabling) -> Vec<(
                     add(name, of_number(signed), number(expr.clone().int()), None);
                 }
                 Some(read) => {
-                    let size = if expr.ty.is_text() { None } else { bytes_of(program, &expr.ty) };
-                    let length = read.length.map(|n| add(length_of(&name), of_number(true), number(n), None));
-                    let length = length.flatten();
-                    let ty = size.map_or(FieldType::Str(StrKind::Text), |n| {
-                        FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 })
-                    });
-                    let memory = Memory { of_process: read.space == Space::User, size, length };
+                    let what = match bytes_of(program, &expr.ty) {
+                        _ if matches!(expr.kind, Kind::Strings(..)) => ReadWhat::Strings,
+                        Some(size) if !expr.ty.is_text() => ReadWhat::Bytes(size),
+                        _ => ReadWhat::Text,
+                    };
+                    let ty = match what {
+                        ReadWhat::Bytes(n) => FieldType::Bytes(Len { from: LenFrom::Const(n.into()), mul: 1, div: 1 }),
+                        ReadWhat::Text => FieldType::Str(StrKind::Text),
+                        ReadWhat::Strings => FieldType::Strv,
+                    };
+                    let length = read
+                        .length
+                        .map(|length| add(program.hoisted[n].name_of_length(), of_number(true), number(length), None));
+                    let memory = Memory { of_process: read.space == Space::User, what, length: length.flatten() };
                     add(name, ty, number(read.address), Some(memory));
                 }
             }

@@ -3,7 +3,8 @@
 use lang::ast::Cast;
 use lang::script::cdecl::{Member, Struct};
 use lang::script::types::{Space, Type};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use sys::btf::{KernelBtf, Kind, Shape};
 
 /// What structures without a name are called, before their number in the kernel's BTF.
@@ -13,11 +14,21 @@ const DEPTH: usize = 8;
 
 /// The types of the kernel; nothing is read before somebody asks.
 #[derive(Default)]
-pub struct KernelTypes(OnceCell<Option<KernelBtf>>);
+pub struct KernelTypes {
+    btf: OnceCell<Option<KernelBtf>>,
+    /// Names of enumerations that somebody has asked for.
+    enumerators: RefCell<HashMap<String, Vec<(String, i64)>>>,
+}
 
 impl KernelTypes {
     fn btf(&self) -> Option<&KernelBtf> {
-        self.0.get_or_init(|| KernelBtf::kernel().ok()).as_ref()
+        self.btf.get_or_init(|| KernelBtf::kernel().ok()).as_ref()
+    }
+
+    /// The values that a name has in enumerations.
+    pub fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        let find = || self.btf().map(|btf| btf.enumerators(name)).unwrap_or_default();
+        self.enumerators.borrow_mut().entry(name.into()).or_insert_with(find).clone()
     }
 
     /// A structure or a union.
@@ -101,5 +112,7 @@ mod tests {
         assert!(types.structure(inner).is_some_and(|s| s.members.iter().any(|m| m.name == "u6_addr8")));
         assert_eq!(types.typedef("pid_t"), Some(Type::int(4, true)));
         assert!(types.structure("no_such_structure").is_none());
+        assert_eq!(types.enumerators("PIDTYPE_PID"), [("pid_type".to_string(), 0)]);
+        assert_eq!(types.enumerators("no_such_name"), []);
     }
 }

@@ -237,7 +237,7 @@ fn pid_of(ask: &Ask) -> Option<u32> {
 
 /// Reads and checks the script; mistakes and warnings are printed.
 fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Program> {
-    let mut params = Parameters::default();
+    let mut params = Parameters { may_run: ask.script.may_run, ..Parameters::default() };
     for word in &ask.script.args {
         match word.strip_prefix("--").map(|named| named.split_once('=').unwrap_or((named, "true"))) {
             Some((name, value)) => params.named.push((name.into(), value.into())),
@@ -267,9 +267,11 @@ fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Resu
 fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Places> {
     use lang::script::config::MissingProbes;
     let mut refused = false;
-    let missing = |point: &script::attach::Point, e: &Error| {
+    let missing = |point: &script::attach::Point, e: &Error, others: bool| {
         let level = match program.config.missing_probes {
-            MissingProbes::Error => "ERROR",
+            // Scripts name functions as several kernels have them.
+            MissingProbes::Others if others => "WARNING",
+            MissingProbes::Error | MissingProbes::Others => "ERROR",
             MissingProbes::Warn => "WARNING",
             MissingProbes::Ignore => return,
         };

@@ -9,6 +9,7 @@ use super::kernel_types::{KernelTypes, pointee};
 use ctf::trace::Trace;
 use engine::capture::captures;
 use engine::pipeline::functions::shown_name;
+use engine::provider::location::{REGISTERS, Register};
 use engine::provider::{self, ArgInfo, Probe, quoting};
 use engine::request::functions::{self, Values};
 use engine::request::parse::is_probe;
@@ -54,10 +55,12 @@ pub enum As {
 pub struct Catalogue {
     /// Tracepoints of calls are served by the events of calls: who traces without rights has no others.
     pub of_calls: bool,
-    /// The process that `-c` starts, or that `-p` names.
+    /// The process that `-p` names.
     pub child: Option<u32>,
     /// The program whose functions are traced.
     program: Option<String>,
+    /// `-c` starts a process.
+    pub starts: bool,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
     /// Functions of a trace, where it has their values.
@@ -94,6 +97,7 @@ impl Catalogue {
             of_calls,
             child,
             program: command.and_then(|c| c.to_str()).map(str::to_string),
+            starts: command.is_some(),
             recorded: None,
             functions: None,
             found: Found::new(),
@@ -113,6 +117,7 @@ impl Catalogue {
             of_calls: true,
             child: None,
             program: None,
+            starts: false,
             recorded: Some(trace.classes().collect()),
             functions: has_values.then(|| trace.data.functions(&trace.known, shown_name)),
             found,
@@ -498,6 +503,24 @@ impl lang::script::World for Catalogue {
         self.types.typedef(name)
     }
 
+    fn starts(&self) -> bool {
+        self.starts
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        if self.recorded.is_some() || !rights::is_root() { None } else { sys::proc::kernel_symbol(name) }
+    }
+
+    fn symbol(&self, point: &Point, name: &str) -> Option<u64> {
+        let (Kind::Probes(pattern), "uprobe" | "usdt") = (self.kind(point), point.provider.name) else { return None };
+        let found = self.find(&pattern).ok().filter(|found| found.len() <= APART && self.recorded.is_none())?;
+        found.iter().map(|probe| probe.symbol_size(name)).collect::<Option<Vec<_>>>()?.first().copied()
+    }
+
+    fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        self.types.enumerators(name)
+    }
+
     fn child(&self) -> Option<u32> {
         self.child
     }
@@ -625,18 +648,21 @@ impl Captured {
 /// What is captured at each probe, by its name in requests, and whether its strings are named there.
 type Wanted = BTreeMap<String, (Captured, bool)>;
 
-/// Finds the probes of all clauses. `missing` learns of those that do not exist.
-pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error)) -> Places {
+/// Finds the probes of all clauses. `missing` learns of those that do not exist, and whether others of the clause do.
+pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error, bool)) -> Places {
     let mut places = Places::default();
     let mut wanted = Wanted::new();
     for (nth, clause) in program.clauses.iter().enumerate() {
         let mut captured = Captured::default();
         clause.leaves.iter().for_each(|leaf| captured.add(leaf));
+        let mut absent = Vec::new();
         for point in &clause.points {
             if let Err(e) = places.add(catalogue, point, nth, &captured, &mut wanted) {
-                missing(point, &e);
+                absent.push((point, e));
             }
         }
+        let others = absent.len() < clause.points.len();
+        absent.iter().for_each(|(point, e)| missing(point, e, others));
     }
     // Of one call the entry comes first, whatever the order of the clauses.
     places.probes.values_mut().for_each(|runs| runs.sort_by_key(|r| r.0 != As::Entry));
@@ -789,6 +815,28 @@ impl Places {
     }
 }
 
+/// Whether a clause runs for nothing but the time, or the beginning or the end.
+fn is_own(point: &Point) -> bool {
+    point.is_special() || point.is_interval()
+}
+
+/// Whether a probe is an instruction of a file.
+fn is_in_file(point: &Point) -> bool {
+    matches!(point.provider.name, "uprobe" | "uretprobe" | "usdt")
+}
+
+/// Whether the program of a probe has the registers of the place that was reached.
+fn has_registers(point: &Point) -> bool {
+    let of_kernel = ["kprobe", "kretprobe", "profile", "software", "hardware", "watchpoint"];
+    is_in_file(point) || of_kernel.contains(&point.provider.name)
+}
+
+/// The register of a name, with or without the letter that the whole one begins with.
+pub fn register(name: &str) -> Option<Register> {
+    let whole = |name: &str| REGISTERS.contains(&name).then(|| Register::named(name)).flatten();
+    whole(name).or_else(|| whole(&format!("r{name}")))
+}
+
 /// What of a leaf no event of a clause has, and what to do about it.
 pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause) -> Option<(String, &'static str)> {
     let name = match &leaf.what {
@@ -796,8 +844,15 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         What::Kind("nsecs", clock) if clock == "monotonic" => return None,
         What::Kind(name @ ("kstack" | "ustack"), _) => (*name).into(),
         What::Kind(name, of) => format!("{name}({of})"),
+        What::Register(name) if register(name).is_none() => {
+            let todo = "they are ax, bx, cx, dx, si, di, bp, sp, ip and r8 to r15";
+            return Some((format!("'{name}' is no register"), todo));
+        }
+        What::Register(_) if !rights::is_root() && !clause.points.iter().all(is_in_file) => {
+            return Some(("registers of the kernel are for root".into(), "run trapline as root"));
+        }
         What::Register(name) => format!("reg(\"{name}\")"),
-        What::Address(_, name) => format!("the address of {name}"),
+        What::Address(_, name) => format!("uaddr(\"{name}\")"),
         What::Memory(n) if !rights::is_root() && program.hoisted.get(*n).is_some_and(|h| h.reads_kernel()) => {
             return Some(("memory of the kernel is for root".into(), "run trapline as root"));
         }
@@ -812,6 +867,11 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
         | "func" => true,
         "kstack" | "ustack" => has_stacks(),
+        "cpid" => points().all(|p| p.provider.name != "begin"),
+        "numaid" | "cgroup" if points().all(is_own) => true,
+        "curtask" if points().all(is_own) => rights::is_root(),
+        _ if matches!(leaf.what, What::Address(..)) => points().all(is_in_file),
+        _ if matches!(leaf.what, What::Register(_)) => points().all(has_registers),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
         _ if leaf.what.is_of_programs() => {
             let of_programs = |p: &Point| !is_call(p) && !matches!(p.provider.name, "function" | "heap" | "process");

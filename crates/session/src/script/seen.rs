@@ -1,7 +1,6 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
 use super::called::{Called, Which};
-use super::collecting::length_of;
 use super::places::{As, frames_of};
 use engine::backend::code::id_of;
 use engine::pipeline::world::World;
@@ -10,7 +9,7 @@ use events::functions;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names as _;
 use events::{Event, Schema};
-use lang::script::ir::{Hoisted, Leaf, What};
+use lang::script::ir::{Hoisted, Kind, Leaf, What};
 use lang::script::run::{self, Datum};
 use lang::script::types::Type;
 use std::cell::RefCell;
@@ -25,12 +24,16 @@ pub enum Get {
     Arg(usize),
     /// The string of an argument.
     Text(usize),
+    /// The address that an argument is, and the string there.
+    Pointed(usize),
     /// The number of a stack, of at most so many frames.
     Stack(usize, u32),
     /// The string that was read of memory, of at most so many bytes.
     Memory(usize, u32),
     /// Bytes that were read of memory.
     Bytes(usize),
+    /// The strings of an array.
+    Strings(usize),
     /// The result.
     Result,
     /// An argument of a function.
@@ -45,6 +48,15 @@ pub enum Get {
     Own(String),
     /// Events do not have it.
     Nothing,
+}
+
+/// The field of events that a register, or the address of a symbol, becomes.
+pub fn field_of(what: &What) -> Option<String> {
+    match what {
+        What::Register(name) => Some(format!("reg_{name}")),
+        What::Address(_, name) => Some(format!("address_of_{name}")),
+        _ => None,
+    }
 }
 
 /// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
@@ -79,7 +91,7 @@ pub fn gets(
     // Captures are the last fields, but for what scripts read of memory, and these are all there are.
     let is_captured = |i: usize| {
         let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
-        let of_memory = |name: &str| hoisted.iter().any(|h| h.name == name || length_of(&h.name) == name);
+        let of_memory = |name: &str| hoisted.iter().any(|h| h.name == name || h.name_of_length() == name);
         schema.args[i..]
             .iter()
             .all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)) || of_memory(a.name))
@@ -93,6 +105,15 @@ pub fn gets(
         _ => None,
     };
     let is_function = functions::kind(schema).is_some();
+    let is_strings = |i: usize| matches!(schema.args[i].ty, events::types::Type::Strv | events::types::Type::Envv);
+    // The strings at the addresses of an argument, which calls have.
+    let strings = |h: &Hoisted| {
+        let Kind::Strings(address, _) = &h.expr.kind else { return None };
+        let lang::script::ir::Int::Value(of) = &**address else { return None };
+        let Kind::Leaf(i) = of.kind else { return None };
+        let What::Arg(name) = &leaves.get(i)?.what else { return None };
+        arg(name).filter(|i| role != As::Exit && is_strings(*i))
+    };
     let one = |leaf: &Leaf| match &leaf.what {
         What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
             let task = format!("task_{name}");
@@ -126,16 +147,26 @@ pub fn gets(
             false => Get::Own(schema.probe().rsplit(':').next().unwrap_or_default().into()),
         },
         What::Value(
-            name
-            @ ("pid" | "tid" | "uid" | "gid" | "username" | "comm" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"),
+            name @ ("pid" | "tid" | "uid" | "gid" | "username" | "comm" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"
+            | "cpid"),
         ) => Get::Named(name),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
-        What::Arg(name) => value(name, &leaf.ty),
-        What::Number(n) => value(&format!("arg{n}"), &leaf.ty),
+        What::Arg(name) => match (value(name, &leaf.ty), &leaf.ty) {
+            (Get::Arg(i), Type::Pointer(of, _)) if **of == Type::int(1, true) && has_text(&i) => Get::Pointed(i),
+            (get, _) => get,
+        },
+        What::Register(_) | What::Address(..) => {
+            field_of(&leaf.what).and_then(|n| arg(&n)).map_or(Get::Nothing, Get::Arg)
+        }
+        What::Number(n) => match value(&format!("arg{n}"), &leaf.ty) {
+            Get::Arg(i) if has_text(&i) && schema.class != events::Class::Syscall => Get::Pointed(i),
+            get => get,
+        },
         What::TextOf(name) => text(name),
         What::TextOfNumber(n) => text(&format!("arg{n}")),
         What::Memory(n) => match (hoisted.get(*n).and_then(|h| schema.arg(&h.name)), &leaf.ty) {
-            (None, _) => Get::Nothing,
+            (None, _) => hoisted.get(*n).and_then(strings).map_or(Get::Nothing, Get::Strings),
+            (Some(i), _) if is_strings(i) => Get::Strings(i),
             (Some(i), Type::Str(most)) => Get::Memory(i, *most),
             (Some(i), ty) if ty.as_int().is_none() && !ty.is_text() => Get::Bytes(i),
             (Some(i), Type::Array(_, n)) => Get::Memory(i, u32::try_from(*n).unwrap_or(u32::MAX)),
@@ -206,6 +237,8 @@ pub struct Seen<'a> {
     pub called: Option<&'a Called<'a>>,
     /// The stacks that were read.
     pub stacks: &'a RefCell<Stacks>,
+    /// The process that `-c` started.
+    pub child: Option<u32>,
 }
 
 impl Seen<'_> {
@@ -228,6 +261,7 @@ impl Seen<'_> {
                 let (entry, exit) = self.ev.cpus();
                 number(if self.role == As::Entry { entry } else { exit.or(entry) }?.into())
             }
+            "cpid" => number(self.child?.into()),
             "ncpus" => number(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             "comm" => Some(Datum::Text(self.world.comm(self.ev.tid())?, false)),
             _ => None,
@@ -251,6 +285,17 @@ impl run::Event for Seen<'_> {
                 let id = self.stacks.borrow_mut().read(self.ev.arg(*i), *most, self.ev.time(), self.world);
                 Some(Datum::Of(id, self.ev.pid()))
             }
+            Get::Pointed(i) => {
+                let address = self.ev.arg(*i) as i64;
+                match self.ev.cap(*i) {
+                    Cap::None => Some(Datum::Int(address)),
+                    Cap::Fault => Some(Datum::At(address, b"", false)),
+                    cap => {
+                        let tail = self.ev.tail(*i, false).or_else(|| self.ev.tail(*i, true));
+                        Some(tail.map_or(Datum::Int(address), |t| Datum::At(address, t.bytes, cap == Cap::Cut)))
+                    }
+                }
+            }
             Get::Text(i) => match self.ev.cap(*i) {
                 Cap::None => None,
                 Cap::Fault => Some(Datum::Text(b"", false)),
@@ -272,6 +317,11 @@ impl run::Event for Seen<'_> {
                 Cap::None => None,
                 Cap::Fault => Some(Datum::Bytes(b"")),
                 _ => Some(Datum::Bytes(self.ev.tail(*i, false)?.bytes)),
+            },
+            Get::Strings(i) => match self.ev.cap(*i) {
+                Cap::None => None,
+                Cap::Fault => Some(Datum::Strings(&[])),
+                _ => Some(Datum::Strings(self.ev.tail(*i, false)?.bytes)),
             },
             Get::Nothing => None,
         }

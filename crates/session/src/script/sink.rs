@@ -17,16 +17,21 @@ use engine::rights;
 use events::functions::{self, Kind};
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
 use events::{Event, Schema};
+use kernel::peek::Peek;
 use lang::diag::{place, start};
 use lang::pattern::glob;
 use lang::script::ir::{Leaf, What};
-use lang::script::run::{self, Datum, Fault, Host, Machine};
+use lang::script::run::{self, Datum, Fault, Host, Machine, Memory};
 use lang::script::time::Wall;
 use lang::script::types::Space;
 use lang::script::{Program, run::Output as Printed};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use sys::signal;
@@ -92,10 +97,14 @@ pub struct Script {
     has_ended: bool,
     /// Who runs it: process, user and group.
     own: (u32, u32, u32),
-    /// It comes with a trace, and files of this machine are none of its business: so many were not shown.
+    /// It comes with a trace, and files and commands of this machine are none of its business: so many were not shown.
     strange: Option<u64>,
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
+    /// The process that `-c` started.
+    child: Option<u32>,
+    /// Reads the kernel's memory for root.
+    peek: OnceCell<Option<Peek>>,
 }
 
 /// A call of a function that has not returned.
@@ -256,6 +265,7 @@ impl Host for Prints<'_> {
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);
             }
             Goes::File => self.file(&text),
+            Goes::Command => self.command(&text),
         }
     }
 
@@ -267,26 +277,47 @@ impl Host for Prints<'_> {
 }
 
 impl Prints<'_> {
+    /// Prints what a file has, or a command has written.
+    fn contents(&mut self, kind: &str, text: &[u8]) {
+        if !self.json {
+            return self.output.write_lines(text);
+        }
+        let data = String::from_utf8_lossy(text).into_owned();
+        let mut line = Vec::new();
+        view::json::line(kind, &mut line, |out| {
+            out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
+        });
+        self.output.write_lines(&line);
+    }
+
+    /// Runs a command, and prints what it writes.
+    fn command(&mut self, text: &[u8]) {
+        if let Some(n) = self.strange {
+            *n += 1;
+            return;
+        }
+        // Its errors are among what was printed before.
+        self.output.flush();
+        let mut sh = Command::new("/bin/sh");
+        sh.arg("-c").arg(OsStr::from_bytes(text)).stdin(Stdio::null()).stderr(Stdio::inherit());
+        match sh.output() {
+            Ok(done) if done.stdout.is_empty() => {}
+            Ok(done) => self.contents("syscall", &done.stdout),
+            Err(e) => eprintln!("ERROR: failed to run '{}': {}", String::from_utf8_lossy(text), reason(&e)),
+        }
+    }
+
     /// Shows a file.
     fn file(&mut self, path: &[u8]) {
-        use std::os::unix::ffi::OsStrExt;
         let most = self.program.config.max_cat_bytes;
-        let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+        let path = Path::new(OsStr::from_bytes(path));
         if let Some(n) = self.strange {
             *n += 1;
             return;
         }
         let mut text = Vec::new();
         match rights::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
-            Ok(_) if self.json => {
-                let data = String::from_utf8_lossy(&text).into_owned();
-                let mut line = Vec::new();
-                view::json::line("cat", &mut line, |out| {
-                    out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
-                });
-                self.output.write_lines(&line);
-            }
-            Ok(_) => self.output.write_lines(&text),
+            Ok(_) => self.contents("cat", &text),
             Err(e) => {
                 self.output.flush();
                 eprintln!("ERROR: failed to open file '{}': {}", path.display(), reason(&e));
@@ -303,6 +334,10 @@ struct Tick<'a> {
     probe: String,
     comm: &'a [u8],
     own: (u32, u32, u32),
+    child: Option<u32>,
+    past: bool,
+    /// Reads the kernel's memory, for root; loaded when it is wanted.
+    peek: Option<&'a OnceCell<Option<Peek>>>,
 }
 
 impl run::Event for Tick<'_> {
@@ -319,8 +354,34 @@ impl run::Event for Tick<'_> {
             What::Value("gid") => int(self.own.2.into()),
             What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
+            What::Value("cpid") => int(self.child?.into()),
+            What::Value("curtask") => int(self.reader()?.task()?),
+            What::Value("numaid") if !self.past => int(sys::process::own_node()?.into()),
+            What::Value("cgroup") if !self.past => int(sys::proc::own_cgroup()?),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
             _ => None,
+        }
+    }
+
+    fn memory(&self, space: Space, address: u64, length: usize) -> Memory {
+        self.peeked(space, |peek| peek.bytes(address, length))
+    }
+
+    fn text(&self, space: Space, address: u64, most: usize) -> Memory {
+        self.peeked(space, |peek| peek.text(address, most))
+    }
+}
+
+impl Tick<'_> {
+    fn reader(&self) -> Option<&Peek> {
+        self.peek?.get_or_init(|| Peek::load().ok()).as_ref()
+    }
+
+    /// What is read of the kernel's memory.
+    fn peeked(&self, space: Space, read: impl FnOnce(&Peek) -> Option<Vec<u8>>) -> Memory {
+        match Some(space).filter(|space| *space == Space::Kernel).and_then(|_| self.reader()) {
+            Some(peek) => read(peek).map_or(Memory::Fault, Memory::Bytes),
+            None => Memory::Unknown,
         }
     }
 }
@@ -367,6 +428,8 @@ impl Script {
             own: (std::process::id(), sys::process::ruid(), sys::process::rgid()),
             strange: None,
             ended: None,
+            child: None,
+            peek: OnceCell::new(),
         }
     }
 
@@ -430,6 +493,7 @@ impl Script {
             }
         }
         let program = Arc::new(self.program.as_ref().clone());
+        collecting::read_registers(&program, &self.places, enablings)?;
         self.collected = collecting::assign(&program, &self.places, enablings);
         predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)?;
@@ -517,9 +581,13 @@ impl Script {
         let probe = own.map(|p| p.name()).unwrap_or_default();
         let comm = std::mem::take(&mut self.comm);
         self.last = self.last.max(time);
-        let tick = Tick { leaves: &c.leaves, time, started: self.started, probe, comm: &comm, own: self.own };
+        let (started, own, child, past) = (self.started, self.own, self.child, self.past);
+        let peek = std::mem::take(&mut self.peek);
+        // Over a trace, the memory would be that of now.
+        let reader = (rights::is_root() && !past && self.strange.is_none()).then_some(&peek);
+        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past, peek: reader };
         self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
-        self.comm = comm;
+        (self.comm, self.peek) = (comm, peek);
     }
 
     /// Runs something that prints.
@@ -618,14 +686,14 @@ impl Script {
         (duration, called): (Option<u64>, Option<&Called<'_>>),
     ) {
         let runs = self.runs_of(ev.schema);
-        let started = self.started;
+        let (started, child) = (self.started, self.child);
         let one = |script: &mut Script, ((role, clause), gets): &(Run, Vec<Get>)| {
             // A call that is cut off by the end has no exit.
             if *role == As::Exit && ev.is_syscall() && ev.caps() & events::layout::CAP_NO_RESULT != 0 {
                 return;
             }
             script.with_host(Some(world), ev.time(), |machine, host, stacks| {
-                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks };
+                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks, child };
                 machine.run(*clause, &seen, host);
             });
         };
@@ -732,7 +800,7 @@ impl Script {
         all.extend(self.unread.iter().cloned());
         if let Some(n @ 1..) = self.strange {
             all.push(format!(
-                "{name}: cat() shows no file over a trace ({n} times): it would be one of now, and of this machine"
+                "{name}: cat() and system() show nothing over a trace ({n} times): it would be of now, and of this machine"
             ));
         }
         if self.lost > 0 {
@@ -804,6 +872,10 @@ impl Sink for ScriptSink {
         let mut script = self.0.borrow_mut();
         script.output.flush();
         script.flow()
+    }
+
+    fn command(&mut self, pid: i32) {
+        self.0.borrow_mut().child = u32::try_from(pid).ok();
     }
 
     fn lost(&mut self, events: u64) {

@@ -1,7 +1,7 @@
 //! Types as C writes them, and the properties of their values.
 
-use super::raw::{Kind, word};
-use super::{Btf, DEPTH, MEMBER};
+use super::raw::{Kind, read_type, step, text_is, word};
+use super::{Btf, DEPTH, ENUMERATOR, ENUMERATOR64, MEMBER};
 
 /// What a type is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,6 +141,34 @@ impl<D: AsRef<[u8]>> Btf<D> {
             (plain && !name.is_empty()).then_some((name, id, (bits & 0xff_ffff) / 8))
         };
         (0..t.count).filter_map(member).collect()
+    }
+
+    /// The values that a name has in enumerations, with the names of these, which may be empty.
+    pub fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        let (types, strings) = (self.types(), self.strings());
+        let (mut all, mut at) = (Vec::new(), 0);
+        while let Ok((kind, _, next)) = step(types, at) {
+            let wide = kind == Kind::Enum64 as u8;
+            if wide || kind == Kind::Enum as u8 {
+                let Ok(t) = read_type(types, at) else { break };
+                let size = if wide { ENUMERATOR64 } else { ENUMERATOR };
+                for entry in (0..t.count).map(|i| t.extra + i * size) {
+                    let of = |n| word(types, entry + n);
+                    let (Some(text), Some(low)) = (of(0), of(4)) else { break };
+                    if !text_is(strings, text as usize, name.as_bytes()) {
+                        continue;
+                    }
+                    let value = match (wide, of(8)) {
+                        (true, Some(high)) => (u64::from(high) << 32 | u64::from(low)) as i64,
+                        _ if t.flag => (low as i32).into(),
+                        _ => low.into(),
+                    };
+                    all.push((String::from_utf8_lossy(self.text(t.name)).into_owned(), value));
+                }
+            }
+            at = next;
+        }
+        all
     }
 
     fn c_name(&self, id: u32, depth: usize) -> String {

@@ -179,6 +179,22 @@ fn any_byte_changed_is_harmless() {
 }
 
 #[test]
+fn names_of_enumerations_have_values() {
+    let values = [1, 0, 5, u32::MAX];
+    let wide = [3, 1, 2];
+    let types = [
+        (7, Kind::Enum, 2, true, 4, &values[..]),
+        (0, Kind::Enum, 1, false, 4, &values[2..]),
+        (0, Kind::Enum64, 1, false, 8, &wide[..]),
+    ];
+    let btf = Btf::parse(blob(&types, b"\0A\0B\0C\0sort\0")).unwrap();
+    assert_eq!(btf.enumerators("A"), [("sort".to_string(), 0)]);
+    assert_eq!(btf.enumerators("C"), [("sort".to_string(), -1), (String::new(), 0xffff_ffff)]);
+    assert_eq!(btf.enumerators("B"), [(String::new(), 0x2_0000_0001)]);
+    assert_eq!(btf.enumerators("sort"), []);
+}
+
+#[test]
 fn an_unknown_kind_is_named() {
     let mut bytes = blob(&[(0, Kind::Ptr, 0, false, 0, &[])], b"\0");
     bytes[24 + 7] = 25;

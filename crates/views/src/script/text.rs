@@ -18,6 +18,10 @@ pub fn output(p: &Printer<'_>, output: &Output<'_>, out: &mut Vec<u8>) -> Goes {
                     printf::write(p, site, args, out);
                     return Goes::File;
                 }
+                Writing::System => {
+                    printf::write(p, site, args, out);
+                    return Goes::Command;
+                }
                 Writing::Error => Some("ERROR"),
                 Writing::Warning => Some("WARNING"),
             };

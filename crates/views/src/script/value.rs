@@ -31,7 +31,7 @@ pub(super) fn value(p: &Printer<'_>, ty: &Type, v: &Value, own: bool, out: &mut 
             stack(&frames, *mode, out);
         }
         (ty, Value::Of { word, pid }) => number(p, ty, *word as i64, *pid, out),
-        (ty, Value::Int(n)) => number(p, ty, *n, 0, out),
+        (ty, Value::Int(n) | Value::At(n, _)) => number(p, ty, *n, 0, out),
     }
 }
 

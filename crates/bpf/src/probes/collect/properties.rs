@@ -148,7 +148,7 @@ fn outcome(machine: &run::Machine) -> Outcome {
 /// None: the checker refuses it.
 fn compiled(text: &str) -> Option<Program> {
     let args = ARGS.iter().map(|(n, size, signed)| ((*n).to_owned(), Type::int(*size, *signed))).collect();
-    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into() };
+    let world = Known { args: [("tracepoint:t:p".to_owned(), args)].into(), ..Known::default() };
     compile(text, &Parameters::default(), &world).ok()
 }
 

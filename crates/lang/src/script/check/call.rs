@@ -76,10 +76,28 @@ impl Checker<'_> {
                 let n = bytes.len() as u64;
                 Ok(make(Kind::Text(bytes), Type::Array(Box::new(Type::int(1, false)), n)))
             }
-            "kaddr" | "uaddr" => {
-                let space = if name == "kaddr" { Space::Kernel } else { Space::User };
-                let symbol = word(&list[0])?;
-                self.leaf(What::Address(space, symbol), r.ty(0), span)
+            "kaddr" => {
+                let symbol = self.symbol(&list[0])?;
+                let address = self.world.kernel_symbol(&symbol).ok_or_else(|| {
+                    let e = Diagnostic::new(Code::Name, span, format!("no symbol of the kernel is {}", quote(&symbol)));
+                    e.hint("root finds its functions, and its data where it was built with CONFIG_KALLSYMS_ALL")
+                })?;
+                Ok(make(Kind::Const(address as i64, false), r.ty(0)))
+            }
+            "uaddr" => {
+                let symbol = self.symbol(&list[0])?;
+                let mut size = None;
+                for p in self.points {
+                    let found = self.world.symbol(p, &symbol).ok_or_else(|| {
+                        let message = format!("the address of {} is not known at '{}'", quote(&symbol), p.name());
+                        let e = Diagnostic::new(Code::Name, span, message);
+                        e.hint("it is at uprobe and usdt probes of one place, in whose file the symbol is")
+                    })?;
+                    size = size.or(Some(found));
+                }
+                let of = size.filter(|n| matches!(n, 1 | 2 | 4)).unwrap_or(8) as u8;
+                let ty = Type::Pointer(Box::new(Type::int(of, false)), Space::User);
+                self.leaf(What::Address(Space::User, symbol), ty, span)
             }
             "reg" => {
                 let register = word(&list[0])?;
@@ -91,6 +109,14 @@ impl Checker<'_> {
                 Ok(make(Kind::Call("strftime", vec![make(Kind::Text(format.into_bytes()), Type::Str(0)), ns]), r.ty(0)))
             }
             _ => self.plain(r, list),
+        }
+    }
+
+    /// The name of a symbol: a string, or a parameter as one.
+    fn symbol(&mut self, e: &ast::Expr) -> Result<String> {
+        match (&e.kind, self.value(e)?.kind) {
+            (Written::Call(..), Kind::Text(text)) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            _ => word(e),
         }
     }
 
@@ -360,7 +386,7 @@ impl Checker<'_> {
                 let space = match (&x.ty, &x.kind) {
                     (Type::Pointer(_, s), _) => *s,
                     (_, Kind::Leaf(i)) => self.space_of(*i),
-                    _ => Space::Kernel,
+                    _ => self.space(),
                 };
                 let space = number(u64::from(space == Space::User));
                 Ok(make(Kind::Call("buf at", vec![x, n, space]), Type::Buffer(most)))
@@ -462,6 +488,11 @@ impl Checker<'_> {
             "errorf" => self.write(Writing::Error, list, span)?,
             "warnf" => self.write(Writing::Warning, list, span)?,
             "cat" => self.write(Writing::Cat, list, span)?,
+            "system" if !self.params.may_run => {
+                let e = Diagnostic::new(Code::Refused, span, "'system' runs a command, which scripts may not");
+                return Err(e.hint("allow it with --unsafe"));
+            }
+            "system" => self.write(Writing::System, list, span)?,
             "print" => self.print(list, span)?,
             "clear" | "zero" => {
                 let Written::Map(map, keys) = &list[0].kind else { return Err(not_a_map(list[0].span)) };
@@ -477,10 +508,15 @@ impl Checker<'_> {
             "join" => {
                 let x = self.value(&list[0])?;
                 let text = |t: &Type| t.is_text();
-                let fits = match &x.ty {
-                    Type::Tuple(list) => list.iter().all(text),
-                    Type::Pointer(of, _) => matches!(&**of, Type::Pointer(of, _) if **of == Type::int(1, true)),
-                    t => text(t),
+                let strings = |of: &Type| match of {
+                    Type::None => true,
+                    Type::Pointer(of, _) => **of == Type::int(1, true),
+                    _ => false,
+                };
+                let (fits, array) = match &x.ty {
+                    Type::Tuple(list) => (list.iter().all(text), None),
+                    Type::Pointer(of, space) => (strings(of), Some(*space)),
+                    t => (text(t), None),
                 };
                 if !fits {
                     let e = Diagnostic::new(
@@ -491,6 +527,10 @@ impl Checker<'_> {
                     return Err(e.hint("cast it: (char **)…"));
                 }
                 let separator = list.get(1).map_or(Ok(" ".into()), word)?;
+                let x = match array {
+                    Some(space) => make(Kind::Strings(Box::new(x.int()), space), Type::Tuple(Vec::new())),
+                    None => x,
+                };
                 Stmt::Join(x, separator.into_bytes())
             }
             _ => Stmt::Exit(list.first().map(|e| self.int_of(e)).transpose()?.map(Expr::int)),

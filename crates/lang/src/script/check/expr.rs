@@ -2,6 +2,7 @@
 
 use super::super::ast::{self, Base, Kind as Written, TypeName, Unary};
 use super::super::cdecl::Member;
+use super::super::headers;
 use super::super::ir::{Cmp, Cond, Equal, Expr, Int, Kind, Op, Place};
 use super::super::types::{self, Space, Type, join_ints};
 use super::{Checker, UNKNOWN, bounded};
@@ -20,7 +21,8 @@ pub(super) fn number(v: u64) -> Expr {
     make(Kind::Const(v as i64, true), types::literal(v))
 }
 
-fn constant(v: i64) -> Expr {
+/// A constant's value.
+pub(super) fn constant(v: i64) -> Expr {
     if v >= 0 { number(v as u64) } else { make(Kind::Const(v, false), types::literal(!v as u64)) }
 }
 
@@ -491,10 +493,22 @@ impl Checker<'_> {
             );
             return Err(e.hint(format!("declare it in the script: struct {of} {{ … }};")));
         };
-        s.members.iter().find(|m| m.name == name).cloned().ok_or_else(|| {
-            let e = Diagnostic::new(Code::Field, span, format!("'struct {of}' has no member '{name}'"));
-            e.maybe_hint(self.near("", name, s.members.iter().map(|m| m.name.as_str())))
-        })
+        let called = |name: &str| s.members.iter().find(|m| m.name == name).cloned();
+        if let Some(found) = called(name) {
+            return Ok(found);
+        }
+        // The script's own structures are as they are.
+        let of_kernel = !self.script.declarations.structs.contains_key(of);
+        if let Some((other, since)) = headers::renamed(of, name).filter(|_| of_kernel)
+            && let Some(found) = called(other)
+        {
+            let message = format!("the running kernel's 'struct {of}' has '{other}' in the place of '{name}'");
+            let w = Diagnostic::warning(Code::Field, span, message);
+            self.warn(w.hint(format!("the name has changed with Linux {since}")));
+            return Ok(found);
+        }
+        let e = Diagnostic::new(Code::Field, span, format!("'struct {of}' has no member '{name}'"));
+        Err(e.maybe_hint(self.near("", name, s.members.iter().map(|m| m.name.as_str()))))
     }
 
     fn offset(&mut self, ty: &TypeName, path: &[String], span: Span) -> Result<Expr> {
@@ -532,7 +546,7 @@ impl Checker<'_> {
                 let space = match (&x.ty, &x.kind) {
                     (Type::Pointer(_, space), _) => *space,
                     (_, Kind::Leaf(i)) => self.space_of(*i),
-                    _ => Space::Kernel,
+                    _ => self.space(),
                 };
                 if x.ty.as_int().is_none() {
                     return Err(cannot(&x));
@@ -602,7 +616,11 @@ impl Checker<'_> {
                 Some(n) => make(Kind::Call("cut", vec![x, n]), Type::Str(most)),
             });
         }
-        let space = if let Type::Pointer(_, space) = &x.ty { *space } else { Space::Kernel };
+        let space = match (&x.ty, &x.kind) {
+            (Type::Pointer(_, space), _) => *space,
+            (_, Kind::Leaf(i)) => self.space_of(*i),
+            _ => self.space(),
+        };
         let length = length.unwrap_or_else(|| number(u64::from(max) + 1));
         Ok(make(Kind::TextAt(Box::new(x.int()), space, Box::new(length.int())), Type::Str(most)))
     }

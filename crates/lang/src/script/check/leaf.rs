@@ -5,7 +5,7 @@ use super::super::headers;
 use super::super::ir::{Expr, Kind, Leaf, What};
 use super::super::table::{self, Class, Row};
 use super::super::types::{self, Space, Type};
-use super::expr::{make, number};
+use super::expr::{constant, make, number};
 use super::{Checker, MAX_LEAVES};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::names::{self, Found};
@@ -43,16 +43,20 @@ impl Checker<'_> {
 
     /// Whose memory an address is of that a leaf gives.
     pub(super) fn space_of(&self, index: usize) -> Space {
+        match self.leaves.get(index).map(|l| &l.what) {
+            Some(What::Value("curtask")) => Space::Kernel,
+            _ => self.space(),
+        }
+    }
+
+    /// Whose memory addresses are of of which nothing else is known.
+    pub(super) fn space(&self) -> Space {
         let user = |p: &Point| {
             let name = p.provider.name;
             matches!(name, "uprobe" | "uretprobe" | "usdt" | "syscall" | "function" | "heap")
                 || name == "tracepoint" && p.parts.first().is_some_and(|c| c == "syscalls")
         };
-        match self.leaves.get(index).map(|l| &l.what) {
-            Some(What::Value("curtask")) => Space::Kernel,
-            _ if self.points.iter().all(user) && !self.points.is_empty() => Space::User,
-            _ => Space::Kernel,
-        }
+        if self.points.iter().all(user) && !self.points.is_empty() { Space::User } else { Space::Kernel }
     }
 
     /// A value, or a constant.
@@ -106,6 +110,7 @@ impl Checker<'_> {
             "cpid" => {
                 return match self.world.child() {
                     Some(pid) => Ok(number(pid.into())),
+                    None if self.world.starts() => self.leaf(What::Value(r.name), ty, span),
                     None => {
                         let w = Diagnostic::warning(Code::Parameter, span, "'cpid' is 0: no command was given");
                         self.warn(w.hint("start one with -c COMMAND"));
@@ -175,19 +180,21 @@ impl Checker<'_> {
         if let Some((v, of)) = self.declarations.constant(name) {
             return Ok(make(Kind::Const(v, false), Type::Enum(of.to_owned())));
         }
-        let found = match self.world.constant(name).or_else(|| headers::constant(name)) {
-            Some(v) => Found::Value(v),
-            None => names::constant(name, None),
+        let found = headers::constant(name).map_or_else(|| names::constant(name, None), Found::Value);
+        let values: Vec<(String, i64)> = match found {
+            Found::Value(v) => return Ok(constant(v)),
+            Found::Ambiguous(values) => values.iter().map(|(table, v)| ((*table).to_owned(), *v)).collect(),
+            Found::None => self.world.enumerators(name),
         };
-        match found {
-            Found::Value(v) if v >= 0 => Ok(number(v as u64)),
-            Found::Value(v) => Ok(make(Kind::Const(v, false), types::literal(!v as u64))),
-            Found::Ambiguous(values) => {
-                let list: Vec<String> = values.iter().map(|(table, v)| format!("{v} ({table})")).collect();
+        match &values[..] {
+            [] => Err(self.unknown_name(name, span)),
+            [(_, v), rest @ ..] if rest.iter().all(|r| r.1 == *v) => Ok(constant(*v)),
+            _ => {
+                let of = |of: &str| if of.is_empty() { "an enumeration without a name" } else { of }.to_owned();
+                let list: Vec<String> = values.iter().map(|(table, v)| format!("{v} ({})", of(table))).collect();
                 let e = Diagnostic::new(Code::Name, span, format!("{} has several values", quote(name)));
                 Err(e.hint(format!("write the number: {}", list.join(", "))))
             }
-            Found::None => Err(self.unknown_name(name, span)),
         }
     }
 

@@ -57,27 +57,54 @@ pub trait World {
         None
     }
 
-    /// A constant of the kernel's headers.
-    fn constant(&self, _name: &str) -> Option<i64> {
+    /// The values that a name has in enumerations of the kernel, with the names of these, which may be empty.
+    fn enumerators(&self, _name: &str) -> Vec<(String, i64)> {
+        Vec::new()
+    }
+
+    /// The process that is traced, where that is known already.
+    fn child(&self) -> Option<u32> {
         None
     }
 
-    /// The process that `-c` started.
-    fn child(&self) -> Option<u32> {
+    /// Whether a process is started, and `cpid` is known then.
+    fn starts(&self) -> bool {
+        false
+    }
+
+    /// The address of a symbol of the kernel.
+    fn kernel_symbol(&self, _name: &str) -> Option<u64> {
+        None
+    }
+
+    /// How large what a symbol names is, in the file of a probe that is at one place there.
+    fn symbol(&self, _point: &Point, _name: &str) -> Option<u64> {
         None
     }
 }
 
-/// A world of which named arguments only are known.
+/// A world of which only this is known.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The arguments of probes, by their full names.
     pub args: BTreeMap<String, Vec<(String, Type)>>,
+    /// Structures of the kernel, by their names.
+    pub structures: BTreeMap<String, Struct>,
+    /// Names that enumerations of the kernel have.
+    pub enumerators: BTreeMap<String, Vec<(String, i64)>>,
 }
 
 impl World for Known {
     fn args(&self, point: &Point) -> Option<Vec<(String, Type)>> {
         self.args.get(&point.name()).cloned()
+    }
+
+    fn structure(&self, name: &str) -> Option<Struct> {
+        self.structures.get(name).cloned()
+    }
+
+    fn enumerators(&self, name: &str) -> Vec<(String, i64)> {
+        self.enumerators.get(name).cloned().unwrap_or_default()
     }
 }
 

@@ -9,12 +9,14 @@ use crate::script::maps::{self, Held, Row, Store};
 use crate::script::time;
 use crate::script::types::{Aggregate, Space, Type};
 use crate::script::value::{Text, Value, with_length};
+use events::event::Cap;
+use events::message::Cursor;
 use std::collections::BTreeMap;
 
 /// Below it there is no memory: the kernel gives the first page to nobody.
 const LOWEST: u64 = 4096;
-/// So many strings `join` prints.
-const MAX_JOINED: u64 = 64;
+/// So many strings of an array are read.
+const MAX_STRINGS: usize = 16;
 
 /// Why an expression has no value.
 pub(super) enum Stop {
@@ -262,10 +264,9 @@ impl<'r> Run<'r> {
                 self.host.output(Output::Time(&time::format(format, wall)));
             }
             Stmt::Join(e, separator) => {
-                let list = match (self.any(e)?, &e.ty) {
-                    (Value::Tuple(list), _) => list,
-                    (Value::Int(v), Type::Pointer(_, space)) => self.strings(v as u64, *space)?,
-                    (one, _) => vec![one],
+                let list = match self.any(e)? {
+                    Value::Tuple(list) => list,
+                    one => vec![one],
                 };
                 let list: Vec<&[u8]> = list.iter().map(Value::chars).collect();
                 self.host.output(Output::Join(&list.join(&separator[..])));
@@ -276,10 +277,11 @@ impl<'r> Run<'r> {
     }
 
     /// The strings of an array of addresses that ends with a null one.
-    fn strings(&mut self, array: u64, space: Space) -> Result<Vec<Value>> {
+    fn strings(&mut self, array: &Int, space: Space) -> Result<Value> {
+        let array = array.eval(self)? as u64;
         let mut out = Vec::new();
-        for i in 0..MAX_JOINED {
-            let address = match self.event.memory(space, array.wrapping_add(8 * i), 8) {
+        for i in 0..MAX_STRINGS as u64 {
+            let address = match self.memory(space, array.wrapping_add(8 * i), 8) {
                 Memory::Bytes(b) => Value::read(&b, &Type::UINT).int() as u64,
                 Memory::Fault => 0,
                 Memory::Unknown => return Err(Stop::Unknown),
@@ -293,7 +295,7 @@ impl<'r> Run<'r> {
                 Memory::Unknown => return Err(Stop::Unknown),
             }
         }
-        Ok(out)
+        Ok(Value::Tuple(out))
     }
 
     // Maps.
@@ -323,8 +325,9 @@ impl<'r> Run<'r> {
         match &e.kind {
             Kind::Leaf(i) => match &self.leaves[*i] {
                 Leaf::Of(Datum::Text(b, _) | Datum::Bytes(b)) => with_length(b, key),
-                Leaf::Of(Datum::Int(v)) => key.extend_from_slice(&v.to_le_bytes()),
+                Leaf::Of(Datum::Int(v) | Datum::At(v, ..)) => key.extend_from_slice(&v.to_le_bytes()),
                 Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid }.encode(key),
+                Leaf::Of(Datum::Strings(b)) => array(b).encode(key),
                 Leaf::Read(v) => v.encode(key),
             },
             Kind::Text(b) => with_length(b, key),
@@ -367,7 +370,7 @@ impl<'r> Run<'r> {
         Ok(match &e.kind {
             Kind::Const(v, _) => *v,
             Kind::Leaf(i) => match &self.leaves[*i] {
-                Leaf::Of(Datum::Int(v)) => *v,
+                Leaf::Of(Datum::Int(v) | Datum::At(v, ..)) => *v,
                 Leaf::Of(Datum::Of(word, _)) => *word as i64,
                 Leaf::Of(_) => 0,
                 Leaf::Read(v) => v.int(),
@@ -421,7 +424,9 @@ impl<'r> Run<'r> {
             Kind::Leaf(i) => match &self.leaves[*i] {
                 Leaf::Of(Datum::Int(v)) => Value::Int(*v),
                 Leaf::Of(Datum::Text(b, cut)) => Value::Text(Text { bytes: b.to_vec(), cut: *cut }),
+                Leaf::Of(Datum::At(v, b, cut)) => Value::At(*v, Text { bytes: b.to_vec(), cut: *cut }),
                 Leaf::Of(Datum::Bytes(b)) => Value::Bytes(b.to_vec()),
+                Leaf::Of(Datum::Strings(b)) => array(b),
                 Leaf::Of(Datum::Of(word, pid)) => Value::Of { word: *word, pid: *pid },
                 Leaf::Read(v) => v.clone(),
             },
@@ -449,6 +454,7 @@ impl<'r> Run<'r> {
                 Value::read(bytes, &e.ty)
             }
             Kind::TextAt(address, space, length) => self.text_at(address, *space, length)?,
+            Kind::Strings(address, space) => self.strings(address, *space)?,
             Kind::Block(stmts, value) => match self.stmts(stmts)? {
                 Next::Go => self.any(value)?,
                 next => return Err(Stop::Leave(next)),
@@ -485,10 +491,21 @@ impl<'r> Run<'r> {
     }
 
     fn text_at(&mut self, address: &Int, space: Space, length: &Int) -> Result<Value> {
-        let (address, length) = (address.eval(self)? as u64, length.eval(self)?);
         let max = self.program.config.max_strlen as usize;
         // The length has room for a NUL.
-        let most = usize::try_from(length).unwrap_or(0).saturating_sub(1).min(max);
+        let most = usize::try_from(length.eval(self)?).unwrap_or(0).saturating_sub(1).min(max);
+        // What was kept with the address.
+        let address = match address {
+            Int::Value(kept) => match self.any(kept)? {
+                Value::At(_, Text { mut bytes, cut }) => {
+                    let cut = cut || bytes.len() > most && most == max;
+                    bytes.truncate(most);
+                    return Ok(Value::Text(Text { bytes, cut }));
+                }
+                other => other.int() as u64,
+            },
+            address => address.eval(self)? as u64,
+        };
         match self.text(space, address, most) {
             Memory::Bytes(mut bytes) => {
                 let cut = bytes.len() > most && most == max;
@@ -564,4 +581,14 @@ impl Reader<Box<Expr>, Box<Equal>> for Run<'_> {
 /// An integer, cut to its type.
 fn within(v: i64, ty: &Type) -> i64 {
     ty.as_int().map_or(v, |c| c.apply(v))
+}
+
+/// The strings of an array, as events have them.
+fn array(bytes: &[u8]) -> Value {
+    let all = Cursor::new(bytes).strv().ok().map(|all| all.iter().take(MAX_STRINGS).map(text_of).collect());
+    Value::Tuple(all.unwrap_or_default())
+}
+
+fn text_of((_, cap, bytes): (u64, Cap, &[u8])) -> Value {
+    Value::Text(Text { bytes: bytes.to_vec(), cut: cap == Cap::Cut })
 }
