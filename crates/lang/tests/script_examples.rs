@@ -33,6 +33,18 @@ impl World for Kernel {
         Some(list.into_iter().map(|(n, t)| (n.to_owned(), t)).collect())
     }
 
+    fn kernel_symbol(&self, _: &str) -> Option<u64> {
+        Some(0xffff_ffff_8100_0000)
+    }
+
+    fn symbol(&self, _: &Point, _: &str) -> Option<u64> {
+        Some(8)
+    }
+
+    fn cgroup(&self, _: &str) -> Option<u64> {
+        Some(1)
+    }
+
     fn structure(&self, name: &str) -> Option<Struct> {
         let task = Type::Pointer(Box::new(Type::Struct("task_struct".into())), Space::Kernel);
         let member = |name: &str, ty, offset| Member { name: name.into(), ty, offset, bits: None };
@@ -150,7 +162,7 @@ const CALLS: &[&str] = &[
     "delete(@m, 1)", "has_key(@m, 1)", "find(@m, 1, $v)", "len(@m)", "len(kstack)", "str(arg0)", "str(arg0 + 1, 9)", "buf(arg0, 4)", "buf(\"a\")",
     "strftime(\"%F\", nsecs)", "strncmp(comm, \"a\", 1)", "strcontains(comm, \"a\")", "startswith(comm, \"a\")", "strlen(comm)", "strstr(comm, \"a\")",
     "str_concat(comm, \"a\")", "strcap(comm)", "memcmp(comm, \"a\", 1)", "bswap(pid)", "ntop(pid)", "ntop(2, arg0)", "pton(\"::1\")", "macaddr((char *)arg0)",
-    "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
+    "cgroupid(\"/sys/fs/cgroup\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
     "getopt(\"a\", 1)",
 ];
 

@@ -511,6 +511,13 @@ impl lang::script::World for Catalogue {
         if self.recorded.is_some() || !rights::is_root() { None } else { sys::proc::kernel_symbol(name) }
     }
 
+    /// Of the unified hierarchy: the number of a directory is that of its group (`kernfs_node_id()`, include/linux/kernfs.h).
+    fn cgroup(&self, path: &str) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        let found = std::fs::metadata(path).ok().filter(|_| self.recorded.is_none())?;
+        (found.is_dir() && Path::new(path).join("cgroup.controllers").exists()).then(|| found.ino())
+    }
+
     fn symbol(&self, point: &Point, name: &str) -> Option<u64> {
         let (Kind::Probes(pattern), "uprobe" | "usdt") = (self.kind(point), point.provider.name) else { return None };
         let found = self.find(&pattern).ok().filter(|found| found.len() <= APART && self.recorded.is_none())?;

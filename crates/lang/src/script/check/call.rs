@@ -84,6 +84,15 @@ impl Checker<'_> {
                 })?;
                 Ok(make(Kind::Const(address as i64, false), r.ty(0)))
             }
+            "cgroupid" => {
+                let path = self.symbol(&list[0])?;
+                let id = self.world.cgroup(&path).ok_or_else(|| {
+                    let message = format!("{} is no directory of a control group", quote(&path));
+                    let e = Diagnostic::new(Code::Name, span, message);
+                    e.hint("for instance cgroupid(\"/sys/fs/cgroup/system.slice\")")
+                })?;
+                Ok(make(Kind::Const(id as i64, false), r.ty(0)))
+            }
             "uaddr" => {
                 let symbol = self.symbol(&list[0])?;
                 let mut size = None;

@@ -77,6 +77,11 @@ pub trait World {
         None
     }
 
+    /// The number of the control group whose directory this is.
+    fn cgroup(&self, _path: &str) -> Option<u64> {
+        None
+    }
+
     /// How large what a symbol names is, in the file of a probe that is at one place there.
     fn symbol(&self, _point: &Point, _name: &str) -> Option<u64> {
         None
