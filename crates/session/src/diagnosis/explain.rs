@@ -60,7 +60,10 @@ pub fn lines(plan: &Plan, why: &str) -> Vec<String> {
         Backend::Auto | Backend::Ptrace => "",
     };
     let bytes = if plan.backend == Backend::Kernel { rings_of_calls::size(plan) } else { plan.buffer };
-    out.push(format!("buffer: {} KiB{per_cpu}", bytes >> 10));
+    // The rings of its probes are all that it has.
+    if !plan.is_bare() {
+        out.push(format!("buffer: {} KiB{per_cpu}", bytes >> 10));
+    }
     out.push(match plan.on_full {
         OnFull::Block => "full buffer: the target waits".into(),
         OnFull::Drop => "full buffer: events are dropped and counted".into(),
@@ -189,7 +192,10 @@ fn kernel_of(plan: &Plan, out: &mut Vec<String>) {
             _ => "user stacks: by tables made from .eh_frame, which a thread keeps right; guessed by rbp where code has none".into(),
         });
     }
-    out.push(format!("attach: {}", how_calls_are_seen(plan)));
+    out.push(match plan.is_bare() {
+        true => "attach: no programs but those of the probes".into(),
+        false => format!("attach: {}", how_calls_are_seen(plan)),
+    });
     out.push("  nothing stops, and nothing is left in the kernel when trapline ends".into());
     out.push(match sys::priority::may_raise() {
         true => "drain: the threads that empty the rings and write the trace have a real-time priority; nothing that they or the command start inherits it".into(),
