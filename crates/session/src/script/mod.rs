@@ -13,12 +13,15 @@ mod bare;
 mod beside;
 mod called;
 mod collecting;
+mod in_kernel;
 mod kernel_types;
 mod places;
 mod predicates;
+mod prints;
 mod recorded;
 mod seen;
 mod sink;
+mod tick;
 
 pub use beside::{record, trace};
 pub use recorded::report;

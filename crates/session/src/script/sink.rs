@@ -2,40 +2,36 @@
 
 use super::called::Called;
 use super::collecting;
+use super::in_kernel::InKernel;
 use super::places::{As, Places, Run};
 use super::predicates;
+use super::prints::{Names, Prints};
 use super::seen::{self, Get, Seen, Stacks};
+use super::tick::Tick;
 use crate::output::{Output, complain};
 use crate::view::screen::Clocks;
-use ctf::folder::reason;
 use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
-use engine::request::collecting::{Collected, Refusals};
+use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
 use engine::rights;
 use events::functions::{self, Kind};
-use events::names::{EXACT, Frame as Named, Names as _, Stack};
+use events::names::Names as _;
 use events::{Event, Schema};
 use kernel::peek::Peek;
 use lang::diag::{place, start};
 use lang::pattern::glob;
-use lang::script::ir::{Leaf, What};
-use lang::script::run::{self, Datum, Fault, Host, Machine, Memory};
-use lang::script::time::Wall;
+use lang::script::Program;
+use lang::script::ir::What;
+use lang::script::run::{Fault, Host, Machine};
 use lang::script::types::Space;
-use lang::script::{Program, run::Output as Printed};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use sys::signal;
-use views::script::{self as view, Frame, Goes, Printer};
+use views::script::{self as view};
 
 /// SIGUSR1: who sends it wants to see the maps as they are now.
 const PRINT: i32 = 10;
@@ -120,66 +116,6 @@ struct Open {
 /// Of so many open calls of a thread the arguments are kept.
 const MOST_KEPT: usize = 1 << 16;
 
-/// What of a script was to run in the kernel.
-#[derive(Default)]
-struct InKernel {
-    probes: Vec<OfProbe>,
-    refusals: Refusals,
-}
-
-/// What was to run in the program of a probe.
-struct OfProbe {
-    name: String,
-    /// Clauses that collect there; none: only their predicates were to be evaluated.
-    clauses: Vec<usize>,
-}
-
-impl InKernel {
-    /// Of enablings that are complete.
-    fn of(enablings: &mut [Enabling]) -> InKernel {
-        let mut all = InKernel::default();
-        for enabling in enablings {
-            if let enabling::What::Probe(probe) = &mut enabling.what
-                && let Some(probe) = Arc::get_mut(probe)
-                && (probe.collects.is_some() || probe.predicates.is_some())
-            {
-                probe.refusals = all.refusals.clone();
-                let clauses = probe.collects.iter().flat_map(|c| &c.clauses).map(|c| c.number).collect();
-                all.probes.push(OfProbe { name: probe.name.clone(), clauses });
-            }
-        }
-        all
-    }
-
-    /// What the kernel has refused, a line each.
-    fn refused(&self) -> Vec<String> {
-        let line = |probe: &OfProbe| {
-            let why = self.refusals.of(&probe.name)?;
-            let what = match probe.clauses.is_empty() {
-                true => "its predicates are evaluated in trapline",
-                false => "its clauses run in trapline, over its events",
-            };
-            Some(format!("{}: {what}: the kernel refuses their program: {why}", probe.name))
-        };
-        self.probes.iter().filter_map(line).collect()
-    }
-
-    /// Where a clause runs that was to run in the kernel; none: it was not.
-    fn place(&self, clause: usize) -> Option<String> {
-        const HERE: &str = "in the kernel, which reports no event: it only collects";
-        const THERE: &str = "in trapline, over the events of its probes";
-        let own = || self.probes.iter().filter(|p| p.clauses.contains(&clause));
-        let refused: Vec<&str> =
-            own().filter(|p| self.refusals.of(&p.name).is_some()).map(|p| p.name.as_str()).collect();
-        match own().count() {
-            0 => None,
-            _ if refused.is_empty() => Some(HERE.into()),
-            n if n == refused.len() => Some(format!("{THERE}: the kernel refuses its program")),
-            _ => Some(format!("{HERE}; but {THERE} at {}, where the kernel refuses its program", refused.join(", "))),
-        }
-    }
-}
-
 /// What a script looks like from outside.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
@@ -187,203 +123,6 @@ pub struct Manner {
     pub json: bool,
     /// Strings as they are.
     pub raw_strings: bool,
-}
-
-/// Names of what is printed.
-struct Names<'a> {
-    world: Option<&'a World>,
-    stacks: &'a RefCell<Stacks>,
-    now: u64,
-}
-
-impl Names<'_> {
-    fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>) -> Vec<Frame> {
-        let mut found = Vec::new();
-        let Some(world) = self.world else { return found };
-        let mut addresses = stack.frames.iter();
-        world.frames(pid, time, stack, &mut |f: &Named<'_>| {
-            if f.inlined {
-                return;
-            }
-            let own =
-                addresses.next().map_or(0, |a| if stack.kernel { *a } else { a & !(EXACT | events::names::GUESSED) });
-            let name = (!f.function.is_empty()).then(|| f.function.to_string());
-            found.push(Frame { address: own, name, offset: f.offset.unwrap_or(0) });
-        });
-        found
-    }
-}
-
-impl view::Names for Names<'_> {
-    fn stack(&self, _: Space, stack: u64, pid: u32) -> Vec<Frame> {
-        let stacks = self.stacks.borrow();
-        let known = stacks.get(stack);
-        let time = known.map_or(self.now, |known| known.time);
-        let part = known.and_then(|known| known.part.as_ref());
-        let part = part.map(|(kernel, frames)| Stack { kernel: *kernel, ended: 0, guessed: 0, frames });
-        let found = part.or_else(|| self.world?.stack(stack));
-        found.map(|s| self.frames(pid, time, &s)).unwrap_or_default()
-    }
-
-    fn symbol(&self, space: Space, address: u64, pid: u32) -> Option<String> {
-        let kernel = space == Space::Kernel;
-        let frame = [if kernel { address } else { address | EXACT }];
-        let stack = Stack { kernel, ended: 0, guessed: 0, frames: &frame };
-        self.frames(pid, self.now, &stack).pop().and_then(|f| f.name)
-    }
-
-    fn user(&self, uid: u32) -> Option<String> {
-        Some(sys::users::name(uid))
-    }
-}
-
-/// Prints.
-struct Prints<'a> {
-    program: &'a Program,
-    source: (&'a str, &'a str),
-    names: Names<'a>,
-    output: &'a mut Output,
-    json: bool,
-    raw_strings: bool,
-    clocks: Clocks,
-    strange: &'a mut Option<u64>,
-}
-
-impl Host for Prints<'_> {
-    fn output(&mut self, printed: Printed<'_>) {
-        let printer =
-            Printer { program: self.program, source: self.source, names: &self.names, raw_strings: self.raw_strings };
-        let mut text = Vec::new();
-        let goes = match self.json {
-            true => view::json::output(&printer, &printed, &mut text),
-            false => view::text::output(&printer, &printed, &mut text),
-        };
-        match goes {
-            Goes::Out => self.output.write_lines(&text),
-            Goes::Err => {
-                self.output.flush();
-                let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);
-            }
-            Goes::File => self.file(&text),
-            Goes::Command => self.command(&text),
-        }
-    }
-
-    fn wall(&mut self, nsecs: Option<u64>) -> Wall {
-        let real = (nsecs.unwrap_or(self.names.now) as i64).saturating_add(self.clocks.realtime_offset);
-        let (seconds, rest) = (real.div_euclid(1_000_000_000), real.rem_euclid(1_000_000_000));
-        Wall { seconds, nanoseconds: rest as u32, offset: self.clocks.utc_offset as i32 }
-    }
-}
-
-impl Prints<'_> {
-    /// Prints what a file has, or a command has written.
-    fn contents(&mut self, kind: &str, text: &[u8]) {
-        if !self.json {
-            return self.output.write_lines(text);
-        }
-        let data = String::from_utf8_lossy(text).into_owned();
-        let mut line = Vec::new();
-        view::json::line(kind, &mut line, |out| {
-            out.extend_from_slice(serde_json::Value::String(data).to_string().as_bytes());
-        });
-        self.output.write_lines(&line);
-    }
-
-    /// Runs a command, and prints what it writes.
-    fn command(&mut self, text: &[u8]) {
-        if let Some(n) = self.strange {
-            *n += 1;
-            return;
-        }
-        // Its errors are among what was printed before.
-        self.output.flush();
-        let mut sh = Command::new("/bin/sh");
-        sh.arg("-c").arg(OsStr::from_bytes(text)).stdin(Stdio::null()).stderr(Stdio::inherit());
-        match sh.output() {
-            Ok(done) if done.stdout.is_empty() => {}
-            Ok(done) => self.contents("syscall", &done.stdout),
-            Err(e) => eprintln!("ERROR: failed to run '{}': {}", String::from_utf8_lossy(text), reason(&e)),
-        }
-    }
-
-    /// Shows a file.
-    fn file(&mut self, path: &[u8]) {
-        let most = self.program.config.max_cat_bytes;
-        let path = Path::new(OsStr::from_bytes(path));
-        if let Some(n) = self.strange {
-            *n += 1;
-            return;
-        }
-        let mut text = Vec::new();
-        match rights::open(path).and_then(|f| f.take(most).read_to_end(&mut text)) {
-            Ok(_) => self.contents("cat", &text),
-            Err(e) => {
-                self.output.flush();
-                eprintln!("ERROR: failed to open file '{}': {}", path.display(), reason(&e));
-            }
-        }
-    }
-}
-
-/// What an interval sees.
-struct Tick<'a> {
-    leaves: &'a [Leaf],
-    time: u64,
-    started: u64,
-    probe: String,
-    comm: &'a [u8],
-    own: (u32, u32, u32),
-    child: Option<u32>,
-    past: bool,
-    /// Reads the kernel's memory, for root; loaded when it is wanted.
-    peek: Option<&'a OnceCell<Option<Peek>>>,
-}
-
-impl run::Event for Tick<'_> {
-    fn leaf(&self, index: usize, _: &Leaf) -> Option<Datum<'_>> {
-        let int = |n: u64| Some(Datum::Int(n as i64));
-        match &self.leaves.get(index)?.what {
-            What::Value("nsecs") => int(self.time),
-            What::Kind("nsecs", clock) if clock == "monotonic" => int(self.time),
-            What::Value("elapsed") => int(self.time.saturating_sub(self.started)),
-            What::Value("probe") => Some(Datum::Text(self.probe.as_bytes(), false)),
-            What::Value("probetype") => Some(Datum::Text(self.probe.split(':').next()?.as_bytes(), false)),
-            What::Value("pid" | "tid") => int(self.own.0.into()),
-            What::Value("uid" | "username") => int(self.own.1.into()),
-            What::Value("gid") => int(self.own.2.into()),
-            What::Value("comm") => Some(Datum::Text(self.comm, false)),
-            What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
-            What::Value("cpid") => int(self.child?.into()),
-            What::Value("curtask") => int(self.reader()?.task()?),
-            What::Value("numaid") if !self.past => int(sys::process::own_node()?.into()),
-            What::Value("cgroup") if !self.past => int(sys::proc::own_cgroup()?),
-            What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),
-            _ => None,
-        }
-    }
-
-    fn memory(&self, space: Space, address: u64, length: usize) -> Memory {
-        self.peeked(space, |peek| peek.bytes(address, length))
-    }
-
-    fn text(&self, space: Space, address: u64, most: usize) -> Memory {
-        self.peeked(space, |peek| peek.text(address, most))
-    }
-}
-
-impl Tick<'_> {
-    fn reader(&self) -> Option<&Peek> {
-        self.peek?.get_or_init(|| Peek::load().ok()).as_ref()
-    }
-
-    /// What is read of the kernel's memory.
-    fn peeked(&self, space: Space, read: impl FnOnce(&Peek) -> Option<Vec<u8>>) -> Memory {
-        match Some(space).filter(|space| *space == Space::Kernel).and_then(|_| self.reader()) {
-            Some(peek) => read(peek).map_or(Memory::Fault, Memory::Bytes),
-            None => Memory::Unknown,
-        }
-    }
 }
 
 impl Script {
