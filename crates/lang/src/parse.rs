@@ -16,6 +16,9 @@ use std::collections::BTreeSet;
 
 pub(crate) use types::type_words;
 
+/// What the names of maps of threads begin with: `self->x` is such a map at the thread's number.
+pub(crate) const OF_THREADS: &str = "self->";
+
 /// Binding powers of `||` and `&&`.
 const ANY: u8 = 1;
 const ALL: u8 = 2;
@@ -304,6 +307,14 @@ impl Parser<'_> {
                 self.t.next()?;
                 let (name, end) = self.t.name("the name of an argument")?;
                 return self.node(Kind::Arg(name), start.to(end), 0);
+            }
+            // A thread's own variable is a map by threads.
+            ("self", Token::Sym("->")) if script => {
+                self.t.next()?;
+                let (name, end) = self.t.name("the name of a variable")?;
+                let span = start.to(end);
+                let tid = self.node(Kind::Name("tid".into()), span, 0)?;
+                return self.node(Kind::Map(format!("{OF_THREADS}{name}"), vec![tid]), span, 1);
             }
             ("sizeof", Token::Sym("(")) if script => return self.size_of(start),
             ("offsetof", Token::Sym("(")) if script => return self.offset_of(start),

@@ -163,7 +163,7 @@ const CALLS: &[&str] = &[
     "strftime(\"%F\", nsecs)", "strncmp(comm, \"a\", 1)", "strcontains(comm, \"a\")", "startswith(comm, \"a\")", "strlen(comm)", "strstr(comm, \"a\")",
     "str_concat(comm, \"a\")", "strcap(comm)", "memcmp(comm, \"a\", 1)", "bswap(pid)", "ntop(pid)", "ntop(2, arg0)", "pton(\"::1\")", "macaddr((char *)arg0)",
     "cgroupid(\"/sys/fs/cgroup\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
-    "getopt(\"a\", 1)",
+    "getopt(\"a\", 1)", "speculation()",
 ];
 
 struct All;

@@ -769,6 +769,117 @@ fn strings_of_the_target_are_escaped_and_marked() {
 }
 
 #[test]
+fn what_d_collects() {
+    begin(
+        r#"@sd = stddev(-3); @sd = stddev(3); @one = stddev(9);
+           for $i : 0..4 { @ll = llquantize($i * 40, 10, 1, 2, 10, $i); @h = hist($i, 0, 3); @l = lhist($i, 0, 4, 2, 5); @no = hist($i, 0, -1); }
+           print((int64)@sd);"#,
+        expect![[r#"
+            3
+
+
+            @h:
+            [0]                    3 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+            [1]                    3 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |
+            [2, 4)                 6 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+            @l:
+            [0, 2)                10 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+            [2, 4)                10 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+            @ll:
+            [40, 50)               1 |@@@@@@@@@@@@@@@@@                                   |
+            [50, 60)               0 |                                                    |
+            [60, 70)               0 |                                                    |
+            [70, 80)               0 |                                                    |
+            [80, 90)               2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@                  |
+            [90, 100)              0 |                                                    |
+            [100, 200)             3 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+            @no:
+
+            @one: 0
+            @sd: 3
+        "#]],
+    );
+}
+
+#[test]
+fn maps_side_by_side() {
+    let maps = r#"@n["a", 1] = count(); @n["a", 1] = count(); @n["b", 2] = count(); @t["b", 2] = avg(7); @t["c", 3] = avg(5);"#;
+    begin(
+        &format!(r#"{maps} printa(@n, @t); printa("%s/%d is %@d and %@d\n", @n, @t); clear(@n); clear(@t);"#),
+        expect![[r#"
+            c                                               3                0                5
+            b                                               2                1                7
+            a                                               1                2                0
+            c/3 is 0 and 5
+            b/2 is 1 and 7
+            a/1 is 2 and 0
+
+
+        "#]],
+    );
+    begin(
+        r#"printa(@one, @two); @one = count(); @two = sum(4); printa("%@u of %@u\n", @one, @two); clear(@one); clear(@two); printa(@one); clear(@one)"#,
+        expect![[r#"
+            1 of 4
+                           0
+
+
+            @one: 0
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_printed_waits_for_the_outcome() {
+    begin(
+        r#"$a = speculation(); $b = speculation(); @m[1] = 2;
+           speculate($a); printf("first of %d\n", $a); print(@m); print((1, "x")); time("%Y\n");
+           speculate($b); print("unwanted"); discard($b); print("at once");
+           commit($a); commit($a);
+           speculate($b); print("too late"); commit($b);
+           print(speculation());"#,
+        expect![[r#"
+            at once
+            first of 1
+            @m[1]: 2
+            (1, x)
+            2001
+            3
+
+
+            @m[1]: 2
+        "#]],
+    );
+    // What nobody commits is not printed; the next run prints again.
+    let script =
+        "tracepoint:syscalls:sys_enter_open { print(args.flags); speculate(speculation()); print(args.flags); }";
+    let flags = |n| event(&[("flags", n)], &[]);
+    assert_eq!(run(script, &[flags(1), flags(2)]), "1\n2\n\n\n");
+}
+
+#[test]
+fn variables_of_threads() {
+    let script = "tracepoint:syscalls:sys_enter_open { self->n++; self->s = (self->n, args.flags); printf(\"%d %d %d\\n\", tid, self->n, self->s.1);
+        if (self->n == 2) { self->n = 0; } @[tid] = self->n; }";
+    let of = |tid, n| event(&[("tid", tid), ("flags", n)], &[]);
+    let printed = run(script, &[of(1, 5), of(2, 6), of(1, 7), of(1, 8)]);
+    expect![[r#"
+        1 1 5
+        2 1 6
+        1 2 7
+        1 1 8
+
+
+        @[1]: 1
+        @[2]: 1
+    "#]]
+    .assert_eq(&printed);
+}
+
+#[test]
 fn macros_run() {
     let script =
         "macro add($x, e) { $x += e; } macro twice(e) { e + e } macro note(@m, k) { let $k = k; @m[$k] = count(); }

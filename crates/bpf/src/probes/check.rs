@@ -66,7 +66,9 @@ pub fn is_readable(script: &lang::script::Program, clause: &Clause, memory: usiz
 impl Check<'_> {
     fn statements(&self, list: &[Stmt]) -> bool {
         list.iter().all(|s| match s {
-            Stmt::Collect(map, key, _, value) => self.map(*map, key) && value.as_ref().is_none_or(|v| self.int(v)),
+            Stmt::Collect(map, key, _, value, None) => {
+                self.map(*map, key) && value.as_ref().is_none_or(|v| self.int(v))
+            }
             Stmt::Eval(Expr { kind: Kind::Step { place: ir::Place::Map(map, key), .. }, .. }) => {
                 self.is_sum(*map) && self.map(*map, key)
             }

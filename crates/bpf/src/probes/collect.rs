@@ -161,7 +161,7 @@ pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span>
 fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
     for s in list {
         match s {
-            Stmt::Collect(_, key, _, value) => {
+            Stmt::Collect(_, key, _, value, _) => {
                 value.iter().for_each(&mut *each);
                 key.iter().for_each(|e| each(&e.clone().int()));
             }
@@ -327,7 +327,7 @@ impl Clausework<'_> {
 
     fn statement(&self, e: &mut Emitter<'_>, s: &Stmt) -> Result<(), Unfit> {
         match s {
-            Stmt::Collect(map, key, aggregate, number) => {
+            Stmt::Collect(map, key, aggregate, number, None) => {
                 if let Some(number) = number {
                     self.number(e, number)?;
                 }

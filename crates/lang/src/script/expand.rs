@@ -9,6 +9,7 @@ use super::ast::{self, *};
 use super::parse::by_name;
 use crate::ast::{height, node};
 use crate::diag::{Code, Diagnostic, Span};
+use crate::parse::OF_THREADS;
 use crate::tokens::Result;
 use std::collections::BTreeMap;
 
@@ -53,6 +54,7 @@ impl Scope {
     fn map(&self, name: &mut String, span: Span) -> Result<()> {
         match (self.unique, self.maps.get(name)) {
             (None, _) => {}
+            _ if name.starts_with(OF_THREADS) => {}
             (_, Some(given)) => name.clone_from(given),
             _ => {
                 let e = Diagnostic::new(Code::Macro, span, format!("'@{name}' is not one of the macro's parameters"));

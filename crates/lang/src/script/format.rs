@@ -40,6 +40,8 @@ pub struct Spec {
     pub alternate: bool,
     /// `0`
     pub zeros: bool,
+    /// `@`: the value of a map, in `printa`.
+    pub of_map: bool,
     /// At least so many characters.
     pub width: u32,
     /// Digits at least, or characters at most.
@@ -170,6 +172,7 @@ fn spec(text: &[u8]) -> Option<(Spec, &[u8])> {
         blank: false,
         alternate: false,
         zeros: false,
+        of_map: false,
         width: 0,
         precision: None,
         size: 0,
@@ -183,6 +186,7 @@ fn spec(text: &[u8]) -> Option<(Spec, &[u8])> {
             b' ' => s.blank = true,
             b'#' => s.alternate = true,
             b'0' => s.zeros = true,
+            b'@' => s.of_map = true,
             b'\'' => {}
             _ => break,
         }

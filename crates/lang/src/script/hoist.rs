@@ -359,9 +359,9 @@ impl Moves<'_> {
                     self.place(place);
                     self.int(i);
                 }
-                Stmt::Collect(_, key, _, value) => {
+                Stmt::Collect(_, key, _, value, weight) => {
                     key.iter_mut().for_each(|e| self.expr(e));
-                    value.iter_mut().for_each(|i| self.int(i));
+                    value.iter_mut().chain(weight).for_each(|i| self.int(i));
                 }
                 Stmt::If(arms, rest) => {
                     for (c, list) in arms {
@@ -381,9 +381,16 @@ impl Moves<'_> {
                 }
                 Stmt::Repeat(_, list) | Stmt::Each(_, _, list) | Stmt::Block(list) => self.stmts(list),
                 Stmt::Write(_, _, list) | Stmt::PrintKey(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
+                Stmt::Speculate(_, number) => self.int(number),
                 Stmt::PrintMap(_, a, b) => a.iter_mut().chain(b).for_each(|i| self.int(i)),
                 Stmt::Exit(code) => code.iter_mut().for_each(|i| self.int(i)),
-                Stmt::Break | Stmt::Continue | Stmt::Return | Stmt::Clear(_) | Stmt::Zero(_) | Stmt::Time(_) => {}
+                Stmt::Break
+                | Stmt::Continue
+                | Stmt::Return
+                | Stmt::Clear(_)
+                | Stmt::Zero(_)
+                | Stmt::Time(_)
+                | Stmt::PrintAll(..) => {}
             }
         }
     }

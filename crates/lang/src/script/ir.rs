@@ -12,6 +12,7 @@ use super::format::Format;
 use super::types::{Aggregate, Space, Type};
 use crate::diag::{Diagnostic, Span};
 pub use crate::ir::{Cmp, Op};
+use crate::parse::OF_THREADS;
 
 /// 64 bits.
 pub type Int = crate::ir::Int<Box<Expr>, Box<Equal>>;
@@ -93,6 +94,13 @@ pub struct Map {
     pub kind: Option<String>,
     /// How many keys it holds.
     pub entries: u64,
+}
+
+impl Map {
+    /// It has variables of threads, `self->NAME`, by the threads' numbers.
+    pub fn is_of_threads(&self) -> bool {
+        self.name.starts_with(OF_THREADS)
+    }
 }
 
 /// A place of a script that writes with a format.
@@ -248,8 +256,8 @@ pub enum Stmt {
     Set(Place, Expr),
     /// `place op= value`
     Change(Place, Op, Int),
-    /// A value is added to a map's aggregation. `count()` has none.
-    Collect(usize, Vec<Expr>, Aggregate, Option<Int>),
+    /// A value is added to a map's aggregation. `count()` has none. In a histogram it may count several times.
+    Collect(usize, Vec<Expr>, Aggregate, Option<Int>, Option<Int>),
     /// The first arm that holds, or the rest.
     If(Vec<(Cond, Vec<Stmt>)>, Vec<Stmt>),
     /// As long as it holds.
@@ -272,6 +280,10 @@ pub enum Stmt {
     Print(Expr),
     /// Prints what a map holds: so many, divided.
     PrintMap(usize, Option<Int>, Option<Int>),
+    /// Prints maps side by side: by the format of a place, which takes these values.
+    PrintAll(Vec<usize>, usize, Vec<Column>),
+    /// Keeps, prints or forgets what is printed.
+    Speculate(Speculate, Int),
     /// Prints what a map holds at a key.
     PrintKey(usize, Vec<Expr>),
     /// Takes all keys out.
@@ -286,6 +298,26 @@ pub enum Stmt {
     Join(Expr, Vec<u8>),
     /// Statements with variables of their own.
     Block(Vec<Stmt>),
+}
+
+/// A value of a line of maps that are printed side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// A part of the key.
+    Key(usize),
+    /// What one of the maps holds.
+    Map(usize),
+}
+
+/// What happens to a speculation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speculate {
+    /// What the clause prints from here on is kept.
+    Begin,
+    /// What was kept is printed.
+    Commit,
+    /// What was kept is forgotten.
+    Discard,
 }
 
 /// What writing by a format is for.

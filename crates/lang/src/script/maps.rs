@@ -20,9 +20,20 @@ pub enum Held {
         /// Their sum.
         total: i64,
     },
+    /// Of `stddev`: how many, their sum, and that of their squares.
+    Spread {
+        /// How many.
+        count: u64,
+        /// Their sum.
+        total: i128,
+        /// The sum of their squares.
+        squares: u128,
+        /// How often that sum went beyond 2^128.
+        carries: u64,
+    },
     /// Of `min` and `max`: the value, if there was one.
     Extreme(Option<i64>),
-    /// Of `hist` and `lhist`: how many in each bucket.
+    /// Of `hist`, `lhist` and `llquantize`: how many in each bucket.
     Buckets(Vec<u64>),
 }
 
@@ -101,15 +112,18 @@ impl Store {
     pub fn rows(&self, map: &ir::Map, top: usize) -> Vec<Row> {
         let mut rows: Vec<Row> =
             self.keys.iter().map(|(k, h)| Row { key: parts(k, &map.key), held: h.clone() }).collect();
-        rows.sort_by(|a, b| {
-            let by_value = rank(&a.held, &map.value).cmp(&rank(&b.held, &map.value));
-            by_value.then_with(|| compare_keys(&a.key, &b.key, &map.key))
-        });
+        rows.sort_by(|a, b| order(map, a, b));
         if top > 0 && rows.len() > top {
             rows.drain(..rows.len() - top);
         }
         rows
     }
+}
+
+/// The order in which lines of a map are shown.
+pub(super) fn order(map: &ir::Map, a: &Row, b: &Row) -> Ordering {
+    let by_value = rank(&a.held, &map.value).cmp(&rank(&b.held, &map.value));
+    by_value.then_with(|| compare_keys(&a.key, &b.key, &map.key))
 }
 
 /// The parts of an encoded key.
@@ -135,6 +149,7 @@ fn rank(held: &Held, ty: &Type) -> i128 {
             number(held.average(*signed), *signed)
         }
         (Held::Buckets(b), _) => b.iter().map(|n| i128::from(*n)).sum(),
+        (Held::Spread { .. }, _) => held.deviation().into(),
         _ => 0,
     }
 }
@@ -164,7 +179,10 @@ impl Held {
         match ty {
             Type::Aggregate(Aggregate::Avg { .. } | Aggregate::Stats { .. }) => Held::Total { count: 0, total: 0 },
             Type::Aggregate(Aggregate::Min { .. } | Aggregate::Max { .. }) => Held::Extreme(None),
-            Type::Aggregate(Aggregate::Hist { .. } | Aggregate::Lhist { .. }) => Held::Buckets(Vec::new()),
+            Type::Aggregate(Aggregate::Hist { .. } | Aggregate::Lhist { .. } | Aggregate::Llquantize(_)) => {
+                Held::Buckets(Vec::new())
+            }
+            Type::Aggregate(Aggregate::Stddev { .. }) => Held::Spread { count: 0, total: 0, squares: 0, carries: 0 },
             ty => Held::Value(Value::zero(ty)),
         }
     }
@@ -179,18 +197,36 @@ impl Held {
         }
     }
 
+    /// Of [`Held::Spread`]: the standard deviation of all values, without its fraction.
+    pub fn deviation(&self) -> u64 {
+        let &Held::Spread { count, total, squares, carries } = self else { return 0 };
+        let n = u128::from(count);
+        // n² times the variance.
+        let exact = n.checked_mul(squares).filter(|_| carries == 0).zip(total.unsigned_abs().checked_pow(2));
+        let variance = match exact {
+            Some((of_squares, of_total)) => of_squares.saturating_sub(of_total).checked_div(n * n).unwrap_or(0),
+            None => {
+                let (n, total) = (count as f64, total as f64);
+                let squares = squares as f64 + carries as f64 * 128f64.exp2();
+                ((squares - total * total / n) / n) as u128
+            }
+        };
+        variance.isqrt() as u64
+    }
+
     /// As the value that a script reads.
     pub fn read(&self, ty: &Type) -> Value {
         match self {
             Held::Value(v) => v.clone(),
             Held::Extreme(v) => Value::Int(v.unwrap_or(0)),
             Held::Total { .. } => Value::Int(self.average(ty.as_int().is_some_and(|c| c.signed))),
+            Held::Spread { .. } => Value::Int(self.deviation() as i64),
             Held::Buckets(_) => Value::Int(0),
         }
     }
 
-    /// Adds a value; `aggregate` is the map's.
-    pub fn collect(&mut self, aggregate: Aggregate, v: i64) {
+    /// Adds a value; `aggregate` is the map's. In a histogram it counts `weight` times.
+    pub fn collect(&mut self, aggregate: Aggregate, v: i64, weight: u64) {
         match (self, aggregate) {
             (Held::Value(Value::Int(n)), Aggregate::Count) => *n = n.wrapping_add(1),
             (Held::Value(Value::Int(n)), _) => *n = n.wrapping_add(v),
@@ -203,8 +239,16 @@ impl Held {
                 let more = e.is_none_or(|e| if signed { v > e } else { v as u64 > e as u64 });
                 *e = if more { Some(v) } else { *e };
             }
-            (Held::Buckets(b), Aggregate::Hist { bits }) => count(b, log2(v, bits)),
-            (Held::Buckets(b), Aggregate::Lhist { min, max, step }) => count(b, linear(v, min, max, step)),
+            (Held::Buckets(b), Aggregate::Hist { bits }) => count(b, log2(v, bits), weight),
+            (Held::Buckets(b), Aggregate::Lhist { min, max, step }) => count(b, linear(v, min, max, step), weight),
+            (Held::Buckets(b), Aggregate::Llquantize(powers)) => count(b, powers.bucket(v), weight),
+            (Held::Spread { count, total, squares, carries }, Aggregate::Stddev { signed }) => {
+                let v = if signed { i128::from(v) } else { i128::from(v as u64) };
+                *count += 1;
+                *total = total.saturating_add(v);
+                let (sum, carry) = squares.overflowing_add(v.unsigned_abs().pow(2));
+                (*squares, *carries) = (sum, *carries + u64::from(carry));
+            }
             _ => {}
         }
     }
@@ -220,7 +264,7 @@ impl Held {
                 (*count, *total) = (count.wrapping_add(word(0)), total.wrapping_add(word(1) as i64));
             }
             (held @ Held::Extreme(_), Type::Aggregate(aggregate)) if word(1) != 0 => {
-                held.collect(*aggregate, extreme(*aggregate, word(0)));
+                held.collect(*aggregate, extreme(*aggregate, word(0)), 1);
             }
             (Held::Buckets(buckets), _) => {
                 let used = words.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
@@ -268,11 +312,11 @@ fn extreme(aggregate: Aggregate, word: u64) -> i64 {
     (word ^ ordered(aggregate)) as i64
 }
 
-fn count(buckets: &mut Vec<u64>, at: usize) {
+fn count(buckets: &mut Vec<u64>, at: usize, weight: u64) {
     if buckets.len() <= at {
         buckets.resize(at + 1, 0);
     }
-    buckets[at] += 1;
+    buckets[at] = buckets[at].saturating_add(weight);
 }
 
 /// The bucket of a value: 0 of negative ones, 1 of zero, then powers of two, each in 2^bits parts.
@@ -315,6 +359,7 @@ fn linear(v: i64, min: i64, max: i64, step: i64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::types::Powers;
     use super::*;
     use proptest::prelude::*;
 
@@ -357,11 +402,11 @@ mod tests {
         for aggregate in all {
             let ty = Type::Aggregate(aggregate);
             let mut whole = Held::new(&ty);
-            values.iter().for_each(|v| whole.collect(aggregate, *v));
+            values.iter().for_each(|v| whole.collect(aggregate, *v, 1));
             let mut merged = Held::new(&ty);
             for (nth, v) in values.iter().enumerate() {
                 if nth % 2 == 0 {
-                    merged.collect(aggregate, *v);
+                    merged.collect(aggregate, *v, 1);
                     continue;
                 }
                 let mut words = vec![0; words_of(&ty).unwrap()];
@@ -372,6 +417,7 @@ mod tests {
                     Min { .. } | Max { .. } => words.copy_from_slice(&[*v as u64 ^ ordered(aggregate), 1]),
                     Hist { bits } => words[log2(*v, bits)] = 1,
                     Lhist { min, max, step } => words[linear(*v, min, max, step)] = 1,
+                    Stddev { .. } | Llquantize(_) => unreachable!("they are collected in one place only"),
                 }
                 merged.merge(&ty, &words);
             }
@@ -385,6 +431,53 @@ mod tests {
         store.merge(&Type::INT, b"", &[0, 1]);
         assert_eq!(store.pairs(), [(&b""[..], &Held::Value(Value::Int(0)))]);
         assert_eq!(words_of(&Type::Str(3)), None);
+    }
+
+    #[test]
+    fn deviations() {
+        let of = |signed, values: &[i64]| {
+            let aggregate = Aggregate::Stddev { signed };
+            let mut held = Held::new(&Type::Aggregate(aggregate));
+            values.iter().for_each(|v| held.collect(aggregate, *v, 1));
+            held.deviation()
+        };
+        assert_eq!(of(true, &[]), 0);
+        assert_eq!(of(true, &[-7]), 0);
+        assert_eq!(of(true, &[2, 4, 4, 4, 5, 5, 7, 9]), 2);
+        assert_eq!(of(true, &[-1000, 1000]), 1000);
+        assert_eq!(of(false, &[0, 1 << 62]), 1 << 61);
+        // Of numbers without an exact sum, near enough.
+        assert!(of(true, &[i64::MIN, i64::MAX].repeat(50)).abs_diff(1 << 63) < 1 << 20);
+        assert!(of(false, &[0, -1]).abs_diff(1 << 63) < 1 << 20);
+    }
+
+    proptest! {
+        /// Every number is in the bucket that says so, whatever the powers.
+        #[test]
+        fn powers_hold_what_they_say(f in 2i64..12, from in 0i64..4, more in 0i64..4, times in 1i64..5, v in -10i64..1_000_000_000) {
+            let Some(powers) = Powers::new(f, from, from + more, f * times) else { return Ok(()) };
+            let bucket = powers.bucket(v);
+            prop_assert!(bucket < powers.buckets());
+            let (start, end) = powers.range(bucket);
+            prop_assert!(start.is_none_or(|s| s <= v) && end.is_none_or(|e| v < e), "{powers:?} {v} {bucket} {start:?} {end:?}");
+            if bucket + 1 < powers.buckets() {
+                prop_assert_eq!(end, powers.range(bucket + 1).0);
+            }
+        }
+    }
+
+    #[test]
+    fn powers_that_have_no_steps() {
+        assert!(
+            Powers::new(10, 0, 6, 20).is_some()
+                && Powers::new(10, 0, 18, 10).is_none()
+                && Powers::new(2, 0, 40, 2).is_some()
+        );
+        for (factor, from, to, steps) in
+            [(1, 0, 3, 10), (10, 3, 2, 10), (10, 0, 3, 7), (10, 0, 3, 0), (10, 0, 300, 10), (10, 2, 4, 30)]
+        {
+            assert_eq!(Powers::new(factor, from, to, steps), None, "{factor} {from} {to} {steps}");
+        }
     }
 
     #[test]

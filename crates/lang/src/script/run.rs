@@ -10,6 +10,7 @@
 //! Invariant: no run is endless ([`MAX_ROUNDS`]), and none needs memory without bound: strings, keys and maps have their limits.
 
 mod exec;
+mod speculation;
 
 use super::ir::{Leaf, Map, Program, Site, Writing};
 use super::maps::Store;
@@ -18,9 +19,11 @@ use super::types::{Space, Type};
 use super::value::Value;
 use crate::diag::Span;
 use exec::{Run, Stop};
+use speculation::Speculations;
 use std::collections::BTreeMap;
 
 pub use super::maps::Row;
+pub use speculation::{MAX_KEPT, MAX_OPEN};
 
 /// So many rounds all loops of a run may have.
 pub const MAX_ROUNDS: u32 = 1 << 23;
@@ -164,6 +167,7 @@ pub struct Machine {
     random: u64,
     exit: Option<i32>,
     rounds: u32,
+    speculations: Speculations,
     /// Kept for the next run.
     key: Vec<u8>,
     vars: Vec<Option<Value>>,
@@ -180,6 +184,7 @@ impl Machine {
             random: seed | 1,
             exit: None,
             rounds: MAX_ROUNDS,
+            speculations: Speculations::default(),
             key: Vec::new(),
             vars: Vec::new(),
             program,
@@ -220,6 +225,20 @@ impl Machine {
     pub fn refused(&self) -> impl Iterator<Item = (&str, u64)> {
         let all = self.program.maps.iter().zip(&self.stores);
         all.filter(|(_, s)| s.refused > 0).map(|(m, s)| (m.name.as_str(), s.refused))
+    }
+
+    /// What speculations have lost: those that were not opened, because too many were, and lines that there was no room for.
+    pub fn speculations_lost(&self) -> (u64, u64) {
+        (self.speculations.refused, self.speculations.lost)
+    }
+
+    /// A thread has ended: its variables go.
+    pub fn forget_thread(&mut self, tid: u32) {
+        for (map, store) in self.program.maps.iter().zip(&mut self.stores) {
+            if map.is_of_threads() {
+                store.remove(&i64::from(tid).to_le_bytes());
+            }
+        }
     }
 
     /// Adds what was collected elsewhere for a map at a key: words as [`super::maps::words_of`] has them.
@@ -268,6 +287,8 @@ impl Machine {
             key: std::mem::take(&mut self.key),
             leaves: Vec::with_capacity(c.leaves.len()),
             rounds: self.rounds,
+            speculations: &mut self.speculations,
+            speculating: None,
             event,
             host,
         };
@@ -289,7 +310,7 @@ impl Machine {
             return;
         }
         for (map, store) in self.program.maps.iter().zip(&self.stores) {
-            if store.len() > 0 {
+            if store.len() > 0 && !map.is_of_threads() {
                 host.output(Output::Map { map, rows: &store.rows(map, 0), div: 1 });
             }
         }

@@ -152,11 +152,11 @@ rows! {
     "max" Aggregation "n:int" Nothing, "", "the largest value";
     "avg" Aggregation "n:int" Nothing, "", "the average of the values";
     "stats" Aggregation "n:int" Nothing, "", "count, average and total of the values";
-    "hist" Aggregation "n:int bits:literal?" Nothing, "", "a histogram by powers of two, each in 2^bits parts";
-    "lhist" Aggregation "n:int min:literal max:literal step:literal" Nothing, "", "a histogram in steps from min to max";
+    "stddev" Aggregation "n:int" Nothing, "", "the standard deviation of the values";
+    "hist" Aggregation "n:int bits:literal? weight:int?" Nothing, "", "a histogram by powers of two, each in 2^bits parts; a value counts weight times";
+    "lhist" Aggregation "n:int min:literal max:literal step:literal weight:int?" Nothing, "", "a histogram in steps from min to max";
+    "llquantize" Aggregation "n:int factor:literal from:literal to:literal steps:literal weight:int?" Nothing, "", "a histogram by powers of the factor, from factor^from to factor^(to + 1), each end of a power in so many steps";
     "tseries" Later "" Nothing, "", "keep a map by time yourself: @[nsecs / 1s] = count()";
-    "llquantize" Later "" Nothing, "", "hist(n, 3) has as fine buckets";
-    "stddev" Later "" Nothing, "", "stats(n) has count, average and total";
 
     "printf" Statement "format:word …:any" Nothing, "", "prints by a format";
     "errorf" Statement "format:word …:any" Nothing, "", "prints an error by a format, with the script's line";
@@ -164,12 +164,17 @@ rows! {
     "cat" Statement "format:word …:any" Nothing, "", "prints the file whose name the format gives";
     "system" Statement "format:word …:any" Nothing, "--unsafe", "runs the command that the format gives by sh, and prints what it writes";
     "print" Statement "value:any top:int? div:int?" Nothing, "", "prints a value, or a map: its top largest values, divided";
+    "printa" Statement "…:any" Nothing, "", "prints several maps of equal keys side by side, by a format, if there is one: printa(\"%s %@d %@d\\n\", @a, @b), where %@ is a map's value";
+    "speculate" Statement "number:int" Nothing, "", "keeps what the clause prints from here on, until the speculation is committed";
+    "commit" Statement "number:int" Nothing, "", "prints what a speculation has kept";
+    "discard" Statement "number:int" Nothing, "", "forgets what a speculation has kept";
     "clear" Statement "@m:map" Nothing, "", "takes all keys out of a map";
     "zero" Statement "@m:map" Nothing, "", "sets all values of a map to zero";
     "time" Statement "format:word?" Nothing, "", "prints the time of day, as strftime(3) formats it";
     "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings, with the separator or a blank between them";
     "exit" Statement "code:int?" Nothing, "", "ends the script";
 
+    "speculation" Function "" U64, "", "the number of a new speculation: what is printed may be kept until it is known to be wanted";
     "delete" Function "@m:any key:any?" Bool, "", "takes a key out of a map; whether it was there";
     "has_key" Function "@m:map key:any" Bool, "", "whether a map has a key";
     "find" Function "@m:map key:any $value:var" Bool, "", "whether a map has a key; if so, its value is put into the variable";
@@ -207,11 +212,6 @@ rows! {
     "path" Later "" Nothing, "", "str(args.filename) is the path that a call was given";
     "socket_cookie" Later "" Nothing, "", "use the socket's address as the key";
     "skboutput" Later "" Nothing, "", "printf(\"%r\", buf(…)) shows the bytes";
-    "speculation" Later "" Nothing, "", "collect in a map, and print it when the outcome is known";
-    "speculate" Later "" Nothing, "", "collect in a map, and print it when the outcome is known";
-    "commit" Later "" Nothing, "", "collect in a map, and print it when the outcome is known";
-    "discard" Later "" Nothing, "", "collect in a map, and print it when the outcome is known";
-    "printa" Later "" Nothing, "", "print(@m) prints a map";
     "assert" Later "" Nothing, "", "write if (!condition) { errorf(\"…\"); exit(1); }";
     "globmatch" Later "" Nothing, "", "startswith() and strcontains() compare parts of strings";
     "kfunc_exist" Later "" Nothing, "", "trapline chooses what the kernel has";

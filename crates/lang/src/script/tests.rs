@@ -678,14 +678,14 @@ fn names_and_calls() {
                                                                  ~~~~
             HINT: there are %d %i %u %x %X %o %c %s %p %r %rx %rh, and %% for a percent sign
 
-            stdin:1:13-19: ERROR: 'hist' takes 1 to 2, 0 arguments are given [S0007]
+            stdin:1:13-19: ERROR: 'hist' takes 1 to 3, 0 arguments are given [S0007]
             begin { @ = hist(); @b = lhist(1, 0, 10); @c = lhist(1, 10, 0, 1); @d = lhist(1, 0, 100000, 1); @e = hist(1, pid); @f = sum("a"); }
                         ~~~~~~
-            HINT: write hist(n[, bits])
-            stdin:1:26-41: ERROR: 'lhist' takes 4, 3 arguments are given [S0007]
+            HINT: write hist(n[, bits[, weight]])
+            stdin:1:26-41: ERROR: 'lhist' takes 4 to 5, 3 arguments are given [S0007]
             begin { @ = hist(); @b = lhist(1, 0, 10); @c = lhist(1, 10, 0, 1); @d = lhist(1, 0, 100000, 1); @e = hist(1, pid); @f = sum("a"); }
                                      ~~~~~~~~~~~~~~~
-            HINT: write lhist(n, min, max, step)
+            HINT: write lhist(n, min, max, step[, weight])
             stdin:1:48-66: ERROR: no steps from 10 to 0 [S0007]
             begin { @ = hist(); @b = lhist(1, 0, 10); @c = lhist(1, 10, 0, 1); @d = lhist(1, 0, 100000, 1); @e = hist(1, pid); @f = sum("a"); }
                                                            ~~~~~~~~~~~~~~~~~~

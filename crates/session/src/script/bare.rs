@@ -14,7 +14,9 @@ pub fn assign(program: &Program, places: &Places, enablings: &mut [Enabling]) {
         .filter_map(Enabling::probe)
         .flat_map(|p| p.classes().iter().map(|s| s.probe().into_owned()).collect::<Vec<_>>())
         .collect();
-    if !places.functions.is_empty() || places.probes.keys().any(|name| !enabled.contains(name)) {
+    // Variables of threads go with their threads.
+    let has_variables = program.maps.iter().any(lang::script::ir::Map::is_of_threads);
+    if has_variables || !places.functions.is_empty() || places.probes.keys().any(|name| !enabled.contains(name)) {
         return;
     }
     for enabling in enablings {

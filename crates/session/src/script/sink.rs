@@ -18,7 +18,7 @@ use engine::request::enabling::{self, Enabling};
 use engine::rights;
 use events::functions::{self, Kind};
 use events::names::Names as _;
-use events::{Event, Schema};
+use events::{Class, Event, Schema};
 use kernel::peek::Peek;
 use lang::diag::{place, start};
 use lang::pattern::glob;
@@ -531,6 +531,16 @@ impl Script {
             };
             all.push(format!("{name}:{}: {what} ({n} times)", place(span, text)));
         }
+        let (refused, lost) = self.machine.speculations_lost();
+        if refused > 0 {
+            let most = lang::script::run::MAX_OPEN;
+            all.push(format!(
+                "{name}: {refused} speculations were not opened: {most} were open (commit or discard them)"
+            ));
+        }
+        if lost > 0 {
+            all.push(format!("{name}: {lost} lines of speculations were lost: they kept too many"));
+        }
         for (map, n) in self.machine.refused() {
             all.push(format!(
                 "@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"
@@ -580,6 +590,9 @@ impl Sink for ScriptSink {
         match functions::kind(ev.schema) {
             Some(kind) => script.function(ev, kind, world),
             None => script.run_all(ev, world, None, (None, None)),
+        }
+        if ev.schema.class == Class::Process && ev.schema.name == "exit" {
+            script.machine.forget_thread(ev.tid());
         }
         script.flow()
     }

@@ -37,6 +37,10 @@ fn bucket(aggregate: Aggregate, index: usize, count: u64, div: i64) -> Bucket {
             };
             Bucket { min: from, max: to, count }
         }
+        Aggregate::Llquantize(powers) => {
+            let (from, to) = powers.range(index);
+            Bucket { min: from, max: to.map(|to| to - 1), count }
+        }
         Aggregate::Hist { bits } => {
             let count = count / div.max(1) as u64;
             match log2_range(index, bits) {
@@ -66,8 +70,11 @@ fn label(aggregate: Aggregate, index: usize, b: Bucket) -> String {
         (Aggregate::Lhist { min, .. }, None, _) => format!("(..., {})", linear(min)),
         (Aggregate::Lhist { .. }, Some(min), None) => format!("[{}, ...)", linear(min)),
         (Aggregate::Lhist { .. }, Some(min), Some(max)) => format!("[{}, {})", linear(min), linear(max + 1)),
+        (Aggregate::Llquantize(_), None, Some(max)) => format!("(..., {})", max + 1),
+        (Aggregate::Llquantize(_), Some(min), None) => format!("[{min}, ...)"),
         (_, None, _) => "(..., 0)".into(),
         (_, Some(min), Some(max)) if min == max => format!("[{min}]"),
+        (Aggregate::Llquantize(_), Some(min), Some(max)) => format!("[{min}, {})", max + 1),
         (Aggregate::Hist { bits }, ..) => format!("[{}, {})", power(index - 1, bits), power(index, bits)),
         _ => String::new(),
     }

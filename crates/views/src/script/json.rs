@@ -46,7 +46,7 @@ fn lossy(bytes: &[u8], out: &mut Vec<u8>) {
 
 fn kind(map: &Map) -> &'static str {
     match map.value {
-        Type::Aggregate(Aggregate::Hist { .. } | Aggregate::Lhist { .. }) => "hist",
+        Type::Aggregate(Aggregate::Hist { .. } | Aggregate::Lhist { .. } | Aggregate::Llquantize(_)) => "hist",
         Type::Aggregate(Aggregate::Stats { .. } | Aggregate::Avg { .. }) => "stats",
         _ => "map",
     }

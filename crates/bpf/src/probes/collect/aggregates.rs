@@ -36,6 +36,8 @@ pub(super) fn add(e: &mut Emitter<'_>, aggregate: Aggregate, done: Label) {
             linear(e, min, max, step);
             in_bucket(e, Type::Aggregate(aggregate), done);
         }
+        // They have no words.
+        Aggregate::Stddev { .. } | Aggregate::Llquantize(_) => {}
     }
 }
 

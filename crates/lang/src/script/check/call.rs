@@ -3,17 +3,14 @@
 use super::super::ast::{self, Kind as Written};
 use super::super::config::stack_mode;
 use super::super::format::{Format, MAX_ARGS, Spec};
-use super::super::ir::{self, Expr, Kind, Stmt, What, Writing};
+use super::super::ir::{self, Column, Expr, Kind, Speculate, Stmt, What, Writing};
 use super::super::table::{self, Class, Param, Row, Want};
-use super::super::types::{Aggregate, Space, Type};
+use super::super::types::{Aggregate, MAX_BUCKETS, Powers, Space, Type};
 use super::Checker;
-use super::expr::{make, number};
+use super::expr::{make, number, unknown};
 use super::leaf::refused;
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::tokens::Result;
-
-/// The most parts of a histogram.
-const MAX_BUCKETS: i64 = 1000;
 
 impl Checker<'_> {
     /// A call that has a value.
@@ -332,11 +329,29 @@ impl Checker<'_> {
             "max" => Aggregate::Max { signed },
             "avg" => Aggregate::Avg { signed },
             "stats" => Aggregate::Stats { signed },
+            "stddev" => Aggregate::Stddev { signed },
             "hist" => Aggregate::Hist { bits: list.get(1).map_or(Ok(0), |e| self.literal(e, 0, 5))? as u8 },
+            "llquantize" => self.llquantize(list, span)?,
             _ => self.lhist(list, span)?,
         };
+        let weight = r.params().position(|p| p.name == "weight").and_then(|i| list.get(i));
+        let weight = weight.map(|e| self.int_of(e)).transpose()?;
         self.assign_map(map, &Type::Aggregate(aggregate), None, at)?;
-        Ok(Stmt::Collect(self.map_index(map), key, aggregate, value.map(Expr::int)))
+        Ok(Stmt::Collect(self.map_index(map), key, aggregate, value.map(Expr::int), weight.map(Expr::int)))
+    }
+
+    fn llquantize(&mut self, list: &[ast::Expr], span: Span) -> Result<Aggregate> {
+        let mut n = [0; 4];
+        for (v, e) in n.iter_mut().zip(&list[1..]) {
+            *v = self.literal(e, 0, i64::from(u16::MAX))?;
+        }
+        let [factor, from, to, steps] = n;
+        Powers::new(factor, from, to, steps).map(Aggregate::Llquantize).ok_or_else(|| {
+            let message = format!("no buckets from {factor}^{from} to {factor}^{to} in {steps} steps each");
+            let e = Diagnostic::new(Code::Call, span, message);
+            let hint = "steps are a multiple of the factor, and divide its powers, as in llquantize(n, 10, 0, 6, 20)";
+            e.hint(format!("{hint}; at most {MAX_BUCKETS} buckets are allowed"))
+        })
     }
 
     fn lhist(&mut self, list: &[ast::Expr], span: Span) -> Result<Aggregate> {
@@ -350,7 +365,7 @@ impl Checker<'_> {
             return wrong(format!("steps of {step}"));
         }
         match max.checked_sub(min) {
-            Some(width) if width > 0 && width / step <= MAX_BUCKETS => Ok(Aggregate::Lhist { min, max, step }),
+            Some(width) if width > 0 && width / step <= MAX_BUCKETS as i64 => Ok(Aggregate::Lhist { min, max, step }),
             Some(width) if width > 0 => wrong(format!("{} steps; at most {MAX_BUCKETS} are allowed", width / step)),
             _ => wrong(format!("no steps from {min} to {max}")),
         }
@@ -503,6 +518,18 @@ impl Checker<'_> {
             }
             "system" => self.write(Writing::System, list, span)?,
             "print" => self.print(list, span)?,
+            "printa" => self.print_all(list, span)?,
+            "speculate" | "commit" | "discard" => {
+                let number = self.int_of(&list[0])?.int();
+                Stmt::Speculate(
+                    match name {
+                        "speculate" => Speculate::Begin,
+                        "commit" => Speculate::Commit,
+                        _ => Speculate::Discard,
+                    },
+                    number,
+                )
+            }
             "clear" | "zero" => {
                 let Written::Map(map, keys) = &list[0].kind else { return Err(not_a_map(list[0].span)) };
                 if !keys.is_empty() {
@@ -569,6 +596,77 @@ impl Checker<'_> {
         Ok(Stmt::PrintKey(self.map_index(name), key))
     }
 
+    /// Maps side by side.
+    fn print_all(&mut self, list: &[ast::Expr], span: Span) -> Result<Stmt> {
+        let (format, list) = match list {
+            [ast::Expr { kind: Written::Str(text), span, .. }, rest @ ..] => (Some((text, *span)), rest),
+            list => (None, list),
+        };
+        let mut maps = Vec::new();
+        for e in list {
+            let Written::Map(name, keys) = &e.kind else { return Err(not_a_map(e.span)) };
+            if !keys.is_empty() {
+                let e = Diagnostic::new(Code::Call, e.span, "whole maps are printed side by side");
+                return Err(e.hint(format!("write printa(@{name}), or print(@{name}[…]) for one key")));
+            }
+            self.map_info(name, e.span);
+            let shown = match self.map_slot(name).ty() {
+                Type::Aggregate(a) => a.value(),
+                ty => ty,
+            };
+            maps.push((self.map_index(name), name, self.map_key(name), shown, e.span));
+        }
+        let Some((_, first, keys, ..)) = maps.first() else {
+            let e = Diagnostic::new(Code::Call, span, "no map to print");
+            return Err(e.hint("write printa(@a, @b)"));
+        };
+        for (_, name, other, shown, at) in &maps {
+            if other != keys {
+                let e = Diagnostic::new(Code::Type, *at, format!("the keys of '@{name}' are not those of '@{first}'"));
+                return Err(e.hint("maps side by side have the same keys"));
+            }
+            if *shown == Type::None {
+                let holds = self.map_slot(name).ty();
+                if holds == Type::None {
+                    return Err(unknown(*at));
+                }
+                let e = Diagnostic::new(Code::Type, *at, format!("'@{name}' holds {holds}, which is no single value"));
+                return Err(e.hint(format!("print(@{name}) shows it")));
+            }
+        }
+        let (text, at) = match format {
+            Some((text, at)) => (text.clone(), at),
+            None => (columns(keys, maps.iter().map(|m| &m.3)), span),
+        };
+        let format = Format::parse(&text, at)?;
+        let (mut of_key, mut of_maps) = (keys.iter().enumerate(), maps.iter().enumerate());
+        let (mut args, mut types) = (Vec::new(), Vec::new());
+        for spec in format.values() {
+            let next = match spec.of_map {
+                true => of_maps.next().map(|(i, m)| (Column::Map(i), m.3.clone())),
+                false => of_key.next().map(|(i, ty)| (Column::Key(i), ty.clone())),
+            };
+            let Some((column, ty)) = next else {
+                let has = format!(
+                    "the format takes more than the maps have: {} and {}",
+                    parts(keys.len()),
+                    values(maps.len())
+                );
+                return Err(Diagnostic::new(Code::Format, at, has).hint("%@d is a map's value, %s a part of the key"));
+            };
+            if !spec.takes(&ty) {
+                let d = Diagnostic::new(Code::Format, at, format!("'{}' does not show {}", spec.name(), ty.kind()));
+                return Err(d.maybe_hint(Spec::instead(&ty).map(|s| format!("write {s}"))));
+            }
+            args.push(column);
+            types.push(ty);
+        }
+        let numbers = maps.iter().map(|m| m.0).collect();
+        let own = vec![false; types.len()];
+        self.sites.push(ir::Site { span, format, args: types, own });
+        Ok(Stmt::PrintAll(numbers, self.sites.len() - 1, args))
+    }
+
     fn write(&mut self, writing: Writing, list: &[ast::Expr], span: Span) -> Result<Stmt> {
         let Written::Str(text) = &list[0].kind else {
             let e = Diagnostic::new(Code::Format, list[0].span, "the format is a string in quotes");
@@ -577,6 +675,10 @@ impl Checker<'_> {
         let format = Format::parse(text, list[0].span)?;
         let args = list[1..].iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
         let specs: Vec<Spec> = format.values().copied().collect();
+        if specs.iter().any(|s| s.of_map) {
+            let e = Diagnostic::new(Code::Format, list[0].span, "'%@' is a map's value, which only printa() takes");
+            return Err(e.hint("write printa(\"…\", @map)"));
+        }
         if specs.len() != args.len() {
             let are = if args.len() == 1 { "is" } else { "are" };
             let message = format!("the format takes {}, {} {are} given", values(specs.len()), args.len());
@@ -608,6 +710,31 @@ impl Checker<'_> {
         self.sites.push(ir::Site { span, format, args: out.iter().map(|x| x.ty.clone()).collect(), own });
         Ok(Stmt::Write(writing, self.sites.len() - 1, out))
     }
+}
+
+/// A format for the parts of a key, and the values of maps: a column each.
+fn columns<'t>(keys: &[Type], maps: impl Iterator<Item = &'t Type>) -> Vec<u8> {
+    let conversion = |ty: &Type| match ty {
+        Type::Buffer(_) => "r",
+        ty if ty.as_int().is_some_and(|c| c.signed) => "d",
+        ty if ty.as_int().is_some() => "u",
+        _ => "s",
+    };
+    let mut columns: Vec<String> = Vec::new();
+    for ty in keys {
+        let conversion = conversion(ty);
+        columns.push(if matches!(conversion, "d" | "u") {
+            format!("%16{conversion}")
+        } else {
+            format!("%-32{conversion}")
+        });
+    }
+    columns.extend(maps.map(|ty| format!("%@16{}", conversion(ty))));
+    (columns.join(" ") + "\n").into_bytes()
+}
+
+fn parts(n: usize) -> String {
+    format!("{n} part{} of a key", if n == 1 { "" } else { "s" })
 }
 
 fn values(n: usize) -> String {

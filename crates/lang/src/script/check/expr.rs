@@ -37,7 +37,7 @@ fn computed(i: Int, ty: Type) -> Expr {
 }
 
 /// A value that a map, or a variable, is not known to have yet.
-fn unknown(span: Span) -> Diagnostic {
+pub(super) fn unknown(span: Span) -> Diagnostic {
     Diagnostic::new(Code::Type, span, UNKNOWN).hint("assign a value to it, or give it its type with a cast: (uint64)…")
 }
 

@@ -8,6 +8,7 @@ use super::{Checker, bounded};
 use crate::ast::Binary;
 use crate::diag::{Code, Diagnostic, Span};
 use crate::ir::Zero;
+use crate::parse::OF_THREADS;
 use crate::tokens::Result;
 
 /// The most rounds of an `unroll`.
@@ -170,6 +171,10 @@ impl Checker<'_> {
                     return self.collect(name, keys, f, list, target.span, value.span);
                 }
                 let key = self.key(name, keys, target.span);
+                // A thread's variable that is 0 is not kept.
+                if name.starts_with(OF_THREADS) && value.kind == Written::Int(0) {
+                    return Ok(Stmt::Eval(Expr { kind: Kind::Delete(self.map_index(name), key?), ty: Type::Bool }));
+                }
                 let v = self.value(value)?;
                 self.assign_map(name, &v.ty, self.flexible(&v), target.span)?;
                 Ok(Stmt::Set(Place::Map(self.map_index(name), key?), v))

@@ -1,9 +1,10 @@
 //! One run of a clause: expressions and statements of the program, over an event.
 
-use super::{Datum, Event, Fault, Host, Memory, Output};
+use super::speculation::{Printed, Speculations};
+use super::{Datum, Event, Fault, Host, Memory};
 use crate::diag::Span;
 use crate::ir::Reader;
-use crate::script::ir::{Clause, Equal, Expr, Int, Kind, Place, Program, Stmt, What};
+use crate::script::ir::{Clause, Column, Equal, Expr, Int, Kind, Place, Program, Speculate, Stmt, What, Writing};
 use crate::script::library;
 use crate::script::maps::{self, Held, Row, Store};
 use crate::script::time;
@@ -57,6 +58,9 @@ pub(super) struct Run<'r> {
     pub key: Vec<u8>,
     pub leaves: Vec<Leaf<'r>>,
     pub rounds: u32,
+    pub speculations: &'r mut Speculations,
+    /// The speculation that keeps what is printed.
+    pub speculating: Option<u64>,
     pub event: &'r dyn Event,
     pub host: &'r mut dyn Host,
 }
@@ -147,14 +151,16 @@ impl<'r> Run<'r> {
                 }
                 self.change(place, |old| op.apply(old, amount))?;
             }
-            Stmt::Collect(m, key, aggregate, e) => {
+            Stmt::Collect(m, key, aggregate, e, weight) => {
                 let v = e.as_ref().map_or(Ok(0), |e| e.eval(self))?;
+                let weight = weight.as_ref().map_or(Ok(1), |e| e.eval(self))?;
+                let weight = u64::try_from(weight).unwrap_or(0);
                 let map = &self.program.maps[*m];
                 // What the map has become over all clauses, such as signed, is what counts.
                 let aggregate = if let Type::Aggregate(a) = map.value { a } else { *aggregate };
                 self.with_key(key, |run, key| {
                     if let Some(held) = run.stores[*m].at(key, || Held::new(&map.value)) {
-                        held.collect(aggregate, v);
+                        held.collect(aggregate, v, weight);
                     }
                 })?;
             }
@@ -223,17 +229,62 @@ impl<'r> Run<'r> {
         Ok(Next::Go)
     }
 
+    /// Prints, or keeps it for a speculation.
+    fn show(&mut self, printed: Printed) {
+        match self.speculating {
+            Some(number) => self.speculations.keep(number, printed),
+            None => printed.show(self.program, self.host),
+        }
+    }
+
+    /// Maps side by side: a line for each key that one of them has, in the order of the first one's values.
+    fn print_all(&mut self, maps: &[usize], site: usize, columns: &[Column]) {
+        let Some(first) = maps.first().map(|m| &self.program.maps[*m]) else { return };
+        let mut all: BTreeMap<&[u8], ()> = BTreeMap::new();
+        maps.iter().for_each(|m| all.extend(self.stores[*m].pairs().into_iter().map(|(key, _)| (key, ()))));
+        let held = |m: usize, key: &[u8]| {
+            let map = &self.program.maps[m];
+            self.stores[m].get(key).cloned().unwrap_or_else(|| Held::new(&map.value))
+        };
+        let mut rows: Vec<(Row, &[u8])> = Vec::new();
+        for key in all.into_keys() {
+            rows.push((Row { key: maps::parts(key, &first.key), held: held(maps[0], key) }, key));
+        }
+        rows.sort_by(|a, b| maps::order(first, &a.0, &b.0));
+        let value = |row: &(Row, &[u8]), column: &Column| match column {
+            Column::Key(i) => row.0.key.get(*i).cloned().unwrap_or(Value::Int(0)),
+            Column::Map(i) => {
+                let ty = &self.program.maps[maps[*i]].value;
+                held(maps[*i], row.1).read(&if let Type::Aggregate(a) = ty { a.value() } else { ty.clone() })
+            }
+        };
+        let lines: Vec<Vec<Value>> = rows.iter().map(|r| columns.iter().map(|c| value(r, c)).collect()).collect();
+        lines.into_iter().for_each(|args| self.show(Printed::Write(Writing::Printf, site, args)));
+    }
+
     fn print(&mut self, s: &Stmt) -> Result<()> {
         match s {
+            Stmt::PrintAll(maps, site, columns) => self.print_all(maps, *site, columns),
+            Stmt::Speculate(how, number) => {
+                let number = number.eval(self)? as u64;
+                if *how == Speculate::Begin {
+                    self.speculating = Some(number);
+                    return Ok(());
+                }
+                if self.speculating == Some(number) {
+                    self.speculating = None;
+                }
+                let kept = self.speculations.end(number, *how);
+                kept.iter().for_each(|printed| printed.show(self.program, self.host));
+            }
             Stmt::Write(writing, site, args) => {
                 let args = args.iter().map(|e| self.any(e)).collect::<Result<Vec<_>>>()?;
-                let site = &self.program.sites[*site];
-                self.host.output(Output::Write { writing: *writing, site, args: &args });
+                self.show(Printed::Write(*writing, *site, args));
             }
             Stmt::Print(e) => {
                 let value = self.any(e)?;
                 let own = matches!(e.kind, Kind::Text(_));
-                self.host.output(Output::Value { ty: &e.ty, value: &value, own });
+                self.show(Printed::Value(e.ty.clone(), value, own));
             }
             Stmt::PrintMap(m, top, div) => {
                 let top = top.as_ref().map_or(Ok(0), |e| e.eval(self))?;
@@ -243,7 +294,7 @@ impl<'r> Run<'r> {
                 if rows.is_empty() && map.key.is_empty() {
                     rows.push(Row { key: Vec::new(), held: Held::new(&map.value) });
                 }
-                self.host.output(Output::Map { map, rows: &rows, div });
+                self.show(Printed::Map(*m, rows, div));
             }
             Stmt::PrintKey(m, key) => {
                 let map = &self.program.maps[*m];
@@ -251,7 +302,7 @@ impl<'r> Run<'r> {
                     let held = run.stores[*m].get(key).cloned().unwrap_or_else(|| Held::new(&map.value));
                     (held, maps::parts(key, &map.key))
                 })?;
-                self.host.output(Output::Map { map, rows: &[Row { key, held }], div: 1 });
+                self.show(Printed::Map(*m, vec![Row { key, held }], 1));
             }
             Stmt::Clear(m) => {
                 let had = self.stores[*m].len() > 0;
@@ -261,7 +312,7 @@ impl<'r> Run<'r> {
             Stmt::Zero(m) => self.stores[*m].zero(&self.program.maps[*m].value),
             Stmt::Time(format) => {
                 let wall = self.host.wall(None);
-                self.host.output(Output::Time(&time::format(format, wall)));
+                self.show(Printed::Time(time::format(format, wall)));
             }
             Stmt::Join(e, separator) => {
                 let list = match self.any(e)? {
@@ -269,7 +320,8 @@ impl<'r> Run<'r> {
                     one => vec![one],
                 };
                 let list: Vec<&[u8]> = list.iter().map(Value::chars).collect();
-                self.host.output(Output::Join(&list.join(&separator[..])));
+                let joined = list.join(&separator[..]);
+                self.show(Printed::Join(joined));
             }
             _ => {}
         }
@@ -522,6 +574,7 @@ impl<'r> Run<'r> {
 
     fn call(&mut self, name: &str, args: &[Expr], ty: &Type) -> Result<Value> {
         match name {
+            "speculation" => return Ok(Value::Int(self.speculations.open() as i64)),
             // xorshift64
             "rand" => {
                 let mut x = *self.random;
