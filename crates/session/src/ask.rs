@@ -450,6 +450,8 @@ pub struct Scripts {
     pub may_run: bool,
     /// `--dry-run`
     pub dry_run: bool,
+    /// `--watch`: it runs anew each time its file is saved.
+    pub watch: bool,
     /// `--for FILE`: what it reads is recorded.
     pub reader: Option<OsString>,
     /// `--no-script`: that of a trace does not run.

@@ -299,6 +299,7 @@ fn script(m: &ArgMatches) -> Scripts {
         raw_strings: flag(m, "raw-strings"),
         may_run: flag(m, "unsafe"),
         dry_run: flag(m, "dry-run"),
+        watch: flag(m, "watch"),
         reader: one(m, "for"),
         none: flag(m, "no-script"),
     }

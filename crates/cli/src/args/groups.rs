@@ -47,7 +47,10 @@ const HEADINGS: &[(&str, &str)] = &[
         "as summary-only summary summary-wall-clock summary-sort-by summary-columns latency hist by unit \
          group rows order percent-limit icicle of top min-age json",
     ),
-    ("Output", "format raw-strings dry-run output output-append-mode output-separately quiet quiet-set stats explain"),
+    (
+        "Output",
+        "format raw-strings dry-run watch output output-append-mode output-separately quiet quiet-set stats explain",
+    ),
     (
         "How it is traced",
         "unsafe include usdt-file-activation no-warnings duration backend on-full buffer no-seccomp seccomp-bpf",

@@ -22,6 +22,7 @@ mod recorded;
 mod seen;
 mod sink;
 mod tick;
+mod watch;
 
 pub use beside::{record, trace};
 pub use recorded::report;
@@ -48,6 +49,9 @@ use std::time::Duration;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
+    if ask.script.watch {
+        return watch::watch(ask);
+    }
     if let Some(dir) = ask.trace.dir.clone() {
         return over_trace(ask, dir, source(ask)?);
     }
