@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A name is found by walking the types of its kind: that costs microseconds, a table of 100,000 names costs the start of a
-//! trace. The parser trusts nothing: every offset is checked, every chain and search is bounded. Not here: BTF of modules.
+//! trace. The parser trusts nothing: every offset is checked, every chain and search is bounded.
 
 pub mod build;
 mod describe;

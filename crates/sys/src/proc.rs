@@ -377,10 +377,30 @@ pub fn effective_capabilities() -> u64 {
 /// The address of a symbol of the kernel: the first of this name. None too where addresses are hidden.
 pub fn kernel_symbol(name: &str) -> Option<u64> {
     let text = fs::read("/proc/kallsyms").ok()?;
-    let named = |line: &&[u8]| line.split(u8::is_ascii_whitespace).nth(2) == Some(name.as_bytes());
-    let line = text.split(|b| *b == b'\n').find(named)?;
-    let address = u64::from_str_radix(std::str::from_utf8(line.get(..16)?).ok()?, 16).ok()?;
-    (address != 0).then_some(address)
+    let (_, address) = symbols(&text).find(|(words, _)| words[0] == name.as_bytes())?;
+    Some(address)
+}
+
+/// The address of a function of the kernel, or of one of its modules, and how many bytes there are to the next symbol. None too where addresses
+/// are hidden.
+pub fn kernel_function(module: Option<&str>, name: &str) -> Option<(u64, u64)> {
+    let text = fs::read("/proc/kallsyms").ok()?;
+    let in_module = |words: &[&[u8]; 2]| match module {
+        Some(module) => words[1].strip_prefix(b"[").and_then(|m| m.strip_suffix(b"]")) == Some(module.as_bytes()),
+        None => words[1].is_empty(),
+    };
+    let (_, address) = symbols(&text).find(|(words, _)| words[0] == name.as_bytes() && in_module(words))?;
+    let next = symbols(&text).map(|s| s.1).filter(|at| *at > address).min()?;
+    Some((address, next - address))
+}
+
+/// Names, modules and addresses of `/proc/kallsyms`.
+fn symbols(text: &[u8]) -> impl Iterator<Item = ([&[u8]; 2], u64)> {
+    text.split(|b| *b == b'\n').filter_map(|line| {
+        let mut words = line.split(u8::is_ascii_whitespace);
+        let address = u64::from_str_radix(std::str::from_utf8(words.next()?).ok()?, 16).ok().filter(|at| *at != 0)?;
+        Some(([words.nth(1)?, words.next().unwrap_or_default()], address))
+    })
 }
 
 /// The number of the calling process's control group of version 2.
@@ -410,6 +430,17 @@ mod tests {
         assert_eq!(kernel_symbol("no such symbol"), None);
         let found = kernel_symbol("vfs_read");
         assert!(crate::process::euid() != 0 || found.is_none_or(|at| at > 1 << 63), "{found:?}");
+        let function = kernel_function(None, "vfs_read");
+        assert_eq!(function.map(|f| f.0), found);
+        assert!(function.is_none_or(|f| f.1 > 16 && f.1 < 1 << 16), "{function:?}");
+        assert_eq!(kernel_function(Some("no_such_module"), "vfs_read"), None);
+    }
+
+    #[test]
+    fn symbols_have_modules() {
+        let text = b"ffffffff81000000 T _text\nffffffffc0000010 t f\t[m]\n0000000000000000 A hidden\n";
+        let all: Vec<_> = symbols(text).collect();
+        assert_eq!(all, [([&b"_text"[..], b""], 0xffff_ffff_8100_0000), ([b"f", b"[m]"], 0xffff_ffff_c000_0010)]);
     }
 
     #[test]

@@ -184,10 +184,26 @@ fn parse(line: &str) -> Option<Field> {
     Some(Field { name: name.into(), c: format!("{c}{array}"), offset, size, signed, data_loc: data_loc.is_some() })
 }
 
+/// A function of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traceable {
+    /// Its name.
+    pub name: String,
+    /// The module that it is in.
+    pub module: Option<String>,
+}
+
 /// The functions that ftrace, and so fentry and kprobes, can be set on (`available_filter_functions`), of modules too.
-pub fn traceable_functions() -> io::Result<HashSet<String>> {
-    let text = read("available_filter_functions")?;
-    Ok(text.lines().filter_map(|l| l.split_whitespace().next()).map(str::to_string).collect())
+pub fn traceable_functions() -> io::Result<Vec<Traceable>> {
+    Ok(read("available_filter_functions")?.lines().filter_map(traceable).collect())
+}
+
+/// `vfs_read`, `xfs_file_open [xfs]`. Places of functions that are gone have made-up names.
+fn traceable(line: &str) -> Option<Traceable> {
+    let mut words = line.split_whitespace();
+    let name = words.next().filter(|n| !n.starts_with("__ftrace_invalid_address___"))?;
+    let module = words.next().and_then(|m| m.strip_prefix('[')?.strip_suffix(']'));
+    Some(Traceable { name: name.into(), module: module.map(str::to_string) })
 }
 
 /// The functions that kprobes refuse. Needs debugfs.
@@ -199,6 +215,14 @@ pub fn kprobe_blacklist() -> io::Result<HashSet<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_have_modules() {
+        let of = |line| traceable(line).map(|f| (f.name, f.module));
+        assert_eq!(of("vfs_read"), Some(("vfs_read".into(), None)));
+        assert_eq!(of("xfs_file_open [xfs]"), Some(("xfs_file_open".into(), Some("xfs".into()))));
+        assert_eq!((of("__ftrace_invalid_address___12"), of("")), (None, None));
+    }
 
     #[test]
     fn fields_are_parsed() {

@@ -79,11 +79,17 @@ pub enum AttachPoint {
 }
 
 /// A function of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionPoint {
     /// Its name.
     pub name: String,
-    /// Its id in the kernel's BTF.
+    /// The module that it is in.
+    pub module: Option<String>,
+    /// Where it begins, where its name alone is not enough.
+    pub address: Option<u64>,
+    /// So many bytes behind its start.
+    pub offset: u64,
+    /// Its id in the kernel's BTF, or in that of its module; 0: they do not have it.
     pub id: u32,
     /// How many arguments it has.
     pub arguments: u8,

@@ -1,14 +1,16 @@
-//! `fentry:`, `fexit:`, `kprobe:` and `kretprobe:FUNCTION`: functions of the kernel, with the arguments that its types know.
+//! `fentry:`, `fexit:`, `kprobe:` and `kretprobe:[MODULE:]FUNCTION`: functions of the kernel and of its modules, with the arguments that their
+//! types know.
 
 use super::attach_point::FunctionPoint;
 use super::kernel_types::{described, kernel_types};
 use super::location::ARGUMENTS;
-use super::{ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal};
+use super::{ArgInfo, ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal, word};
 use lang::pattern::glob;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use sys::btf::{KernelBtf, Kind};
-use sys::tracefs;
+use sys::proc::kernel_function;
+use sys::tracefs::{self, Traceable};
 
 /// One of the four.
 pub struct Function {
@@ -47,6 +49,94 @@ pub static KRETPROBE: Function = Function {
     kprobe: true,
 };
 
+/// What a pattern asks for: `[MODULE:]FUNCTION[+OFFSET]`.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked<'p> {
+    /// `vmlinux` is the kernel itself.
+    module: Option<&'p str>,
+    name: &'p str,
+    offset: u64,
+}
+
+impl<'p> Asked<'p> {
+    fn of(pattern: &'p str) -> Option<Asked<'p>> {
+        let (module, rest) = match pattern.split_once(':') {
+            Some((module, rest)) => (Some(module), rest),
+            None => (None, pattern),
+        };
+        let (name, offset) = match rest.split_once('+') {
+            Some((name, offset)) => (name, number(offset)?),
+            None => (rest, 0),
+        };
+        (!name.is_empty() && !name.contains(':')).then_some(Asked { module, name, offset })
+    }
+
+    fn matches(&self, name: &str, module: Option<&str>) -> bool {
+        let in_module = self.module.is_none_or(|m| glob(m.as_bytes(), module.unwrap_or(KERNEL).as_bytes()));
+        in_module && glob(self.name.as_bytes(), name.as_bytes())
+    }
+
+    /// The name of a probe, behind its provider: that of a module, where one was asked for.
+    fn name_of(&self, f: &Known) -> String {
+        let module = f.module.as_ref().filter(|_| self.module.is_some());
+        let offset = if self.offset == 0 { String::new() } else { format!("+{}", self.offset) };
+        format!("{}{}{offset}", module.map_or(String::new(), |m| format!("{m}:")), f.name)
+    }
+}
+
+/// What scripts call the kernel without its modules.
+const KERNEL: &str = "vmlinux";
+
+/// `16`, `0x10`
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A function, and its id in the types that have it, or 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    name: String,
+    module: Option<String>,
+    id: u32,
+}
+
+/// The functions that types have: the first of a name.
+type Ids = HashMap<String, u32>;
+
+/// The types of the kernel and of its modules. Nothing is read before somebody asks.
+struct Types {
+    kernel: (KernelBtf, Ids),
+    modules: HashMap<String, Option<(KernelBtf, Ids)>>,
+}
+
+impl Types {
+    fn new() -> Result<Types, Refusal> {
+        Ok(Types { kernel: with_ids(kernel_types()?, 0), modules: HashMap::new() })
+    }
+
+    fn of(&mut self, module: Option<&str>) -> Option<&(KernelBtf, Ids)> {
+        let Some(module) = module else { return Some(&self.kernel) };
+        if !self.modules.contains_key(module) {
+            let kernel = &self.kernel.0;
+            let own = kernel.with_module(module).ok().map(|btf| with_ids(btf, kernel.len()));
+            self.modules.insert(module.into(), own);
+        }
+        self.modules.get(module)?.as_ref()
+    }
+}
+
+/// Types, and the functions of those behind the first `skip`.
+fn with_ids(btf: KernelBtf, skip: usize) -> (KernelBtf, Ids) {
+    let mut ids = Ids::new();
+    for (id, name) in btf.all(Kind::Func).filter(|(id, _)| *id as usize > skip) {
+        ids.entry(name.into()).or_insert(id);
+    }
+    (btf, ids)
+}
+
 impl Provider for Function {
     fn name(&self) -> &'static str {
         self.name
@@ -57,29 +147,22 @@ impl Provider for Function {
     }
 
     fn list(&self, pattern: &str, details: bool) -> Result<Vec<Probe>, Refusal> {
-        let btf = kernel_types()?;
-        let (traceable, refused) = (tracefs::traceable_functions().ok(), self.refused());
-        let usable = |name: &str| traceable.as_ref().is_none_or(|t| t.contains(name)) && !refused.contains(name);
-        let mut all: Vec<(&str, u32)> = btf.all(Kind::Func).filter(|(_, n)| usable(n)).map(|(id, n)| (n, id)).collect();
-        all.sort_unstable();
-        all.dedup_by_key(|f| f.0);
-        let wanted = all.iter().filter(|f| glob(pattern.as_bytes(), f.0.as_bytes()));
-        let found: Vec<Probe> = wanted.map(|(name, id)| self.probe(&btf, name, *id, details)).collect();
-        match found.is_empty() {
-            true => Err(Refusal::nothing(self.name, pattern, all.iter().map(|f| f.0))),
-            false => Ok(found),
-        }
+        let (asked, mut types) = (self.asked(pattern)?, Types::new()?);
+        let found = self.found(&asked, &mut types)?;
+        Ok(found.iter().map(|f| self.probe(&asked, &mut types, f, details)).collect())
     }
 
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
-        let btf = kernel_types()?;
+        let (asked, mut types) = (self.asked(pattern)?, Types::new()?);
         let mut ready = Vec::new();
-        for probe in self.list(pattern, true)? {
-            let name = probe.name.split_once(':').map(|n| n.1.to_string()).unwrap_or_default();
-            let id = btf.find(Kind::Func, &name).unwrap_or(0);
+        for f in self.found(&asked, &mut types)? {
+            let probe = self.probe(&asked, &mut types, &f, true);
             let arguments = probe.args.iter().filter(|a| a.location != ArgLocation::Result).count() as u8;
+            let address = self.place(&asked, &f)?;
             let (at_return, by_breakpoint) = (self.at_return, self.kprobe);
-            let point = FunctionPoint { name, id, arguments, at_return, by_breakpoint };
+            let Known { name, module, id } = f;
+            let offset = asked.offset;
+            let point = FunctionPoint { name, module, address, offset, id, arguments, at_return, by_breakpoint };
             ready.push(Ready::new(probe, AttachPoint::Function(point)));
         }
         Ok(ready)
@@ -93,37 +176,166 @@ impl Provider for Function {
 }
 
 impl Function {
+    fn asked<'p>(&self, pattern: &'p str) -> Result<Asked<'p>, Refusal> {
+        let form = match (self.kprobe, self.at_return) {
+            (true, false) => "kprobe:[MODULE:]FUNCTION[+OFFSET]",
+            (true, true) => "kretprobe:[MODULE:]FUNCTION",
+            (false, false) => "fentry:[MODULE:]FUNCTION",
+            (false, true) => "fexit:[MODULE:]FUNCTION",
+        };
+        let asked = Asked::of(pattern).ok_or(Refusal::Form(form))?;
+        if asked.offset != 0 && (!self.kprobe || self.at_return) {
+            return Err(Refusal::Wrong(
+                "only an entry by a breakpoint has an offset".into(),
+                format!("write kprobe:{pattern}"),
+            ));
+        }
+        Ok(asked)
+    }
+
+    /// The functions that match, sorted by name. Of several with one name the first one counts; those of the kernel itself come first.
+    fn found(&self, asked: &Asked<'_>, types: &mut Types) -> Result<Vec<Known>, Refusal> {
+        let refused = self.refused();
+        let mut found: Vec<Known> = Vec::new();
+        let mut others = Vec::new();
+        let traceable = tracefs::traceable_functions().unwrap_or_else(|_| {
+            let named = types.kernel.1.keys();
+            named.map(|name| Traceable { name: name.clone(), module: None }).collect()
+        });
+        for Traceable { name, module } in traceable {
+            if !asked.matches(&name, module.as_deref()) {
+                others.push((name, module));
+                continue;
+            }
+            let id = types.of(module.as_deref()).and_then(|(_, ids)| ids.get(&name)).copied().unwrap_or(0);
+            // Breakpoints need no types.
+            if !refused.contains(&name) && (id != 0 || self.kprobe) {
+                found.push(Known { name, module, id });
+            }
+        }
+        found.sort_by(|a, b| (&a.name, &a.module).cmp(&(&b.name, &b.module)));
+        match asked.module {
+            Some(_) => found.dedup(),
+            None => found.dedup_by(|b, a| a.name == b.name),
+        }
+        if found.is_empty() {
+            return Err(self.absent(asked, &others));
+        }
+        Ok(found)
+    }
+
+    /// Why nothing matches.
+    fn absent(&self, asked: &Asked<'_>, others: &[(String, Option<String>)]) -> Refusal {
+        let is_pattern = asked.name.contains(['*', '?']);
+        let module = asked.module.filter(|m| *m != KERNEL);
+        if !is_pattern && kernel_function(module, asked.name).is_some() {
+            let why = "the kernel does not let this function be traced (notrace)";
+            return Refusal::Wrong(why.into(), "use another function, or a tracepoint".into());
+        }
+        let in_module = |m: &Option<String>| {
+            asked.module.is_none_or(|wanted| glob(wanted.as_bytes(), m.as_deref().unwrap_or(KERNEL).as_bytes()))
+        };
+        let near = others.iter().filter(|(_, m)| in_module(m)).map(|(name, _)| name.as_str());
+        match Refusal::nothing(self.name, asked.name, near) {
+            Refusal::Nothing(near) if near.is_empty() && module.is_some() => {
+                Refusal::Wrong("no such function, or module".into(), "`lsmod` lists the modules that are loaded".into())
+            }
+            other => other,
+        }
+    }
+
+    /// The address of a function, where its name is not enough.
+    fn place(&self, asked: &Asked<'_>, f: &Known) -> Result<Option<u64>, Refusal> {
+        // Another function may have the name.
+        let by_address = self.kprobe && asked.module.is_some() && f.module.is_some();
+        if asked.offset == 0 && !by_address {
+            return Ok(None);
+        }
+        let Some((address, size)) = kernel_function(f.module.as_deref(), &f.name) else { return Ok(None) };
+        if asked.offset >= size {
+            let why = format!("{} has {size} bytes", f.name);
+            return Err(Refusal::Wrong(why, "use a smaller offset".into()));
+        }
+        Ok(by_address.then_some(address))
+    }
+
     fn refused(&self) -> HashSet<String> {
         if self.kprobe { tracefs::kprobe_blacklist().unwrap_or_default() } else { HashSet::new() }
     }
 
-    fn probe(&self, btf: &KernelBtf, name: &str, id: u32, details: bool) -> Probe {
-        let mut args = Vec::new();
-        if let Some(p) = details.then(|| btf.prototype(id)).flatten() {
-            // A kretprobe's registers are those of the return: the arguments are gone.
-            if !(self.kprobe && self.at_return) {
-                let arg = |(i, (name, ty)): (usize, &(String, u32))| {
-                    let mut arg = described(btf.describe(*ty), name, ArgLocation::Argument(i as u8));
-                    // The others are on the kernel's stack.
-                    if self.kprobe && i >= ARGUMENTS.len() {
-                        arg.location = ArgLocation::Unknown;
-                    }
-                    arg
-                };
-                // A last parameter without a type means `...`.
-                args.extend(p.params.iter().filter(|p| p.1 != 0).enumerate().map(arg));
-            }
-            if self.at_return && p.returns != 0 {
-                args.push(described(btf.describe(p.returns), "retval", ArgLocation::Result));
+    fn probe(&self, asked: &Asked<'_>, types: &mut Types, f: &Known, details: bool) -> Probe {
+        let mut probe = Probe { name: format!("{}:{}", self.name, asked.name_of(f)), ..Probe::default() };
+        if !details {
+            return probe;
+        }
+        let types = types.of(f.module.as_deref()).map(|types| &types.0);
+        // Within a function the registers have other contents.
+        let known = types.filter(|_| asked.offset == 0).and_then(|btf| Some((btf, btf.prototype(f.id)?)));
+        let Some((btf, p)) = known else {
+            probe.args = registers(self.at_return);
+            return probe;
+        };
+        // A kretprobe's registers are those of the return: the arguments are gone.
+        if !(self.kprobe && self.at_return) {
+            // A last parameter without a type means `...`.
+            for (i, (name, ty)) in p.params.iter().filter(|p| p.1 != 0).enumerate() {
+                let mut arg = described(btf.describe(*ty), name, ArgLocation::Argument(i as u8));
+                // The others are on the kernel's stack.
+                if self.kprobe && i >= ARGUMENTS.len() {
+                    arg.location = ArgLocation::Unknown;
+                }
+                let number = format!("arg{i}");
+                if arg.name != number {
+                    probe.aliases.push((number, arg.name.clone()));
+                }
+                probe.args.push(arg);
             }
         }
-        Probe { name: format!("{}:{name}", self.name), args, ..Probe::default() }
+        if self.at_return && p.returns != 0 {
+            probe.args.push(described(btf.describe(p.returns), "retval", ArgLocation::Result));
+        }
+        probe
+    }
+}
+
+/// The registers of arguments, or that of the result, of a function that no types describe.
+fn registers(at_return: bool) -> Vec<ArgInfo> {
+    let arg = |name: String, location| ArgInfo { name, ty: word("unsigned long", 8, false), location };
+    match at_return {
+        true => vec![ArgInfo { name: "retval".into(), ty: word("long", 8, true), location: ArgLocation::Result }],
+        false => (0..ARGUMENTS.len()).map(|i| arg(format!("arg{i}"), ArgLocation::Argument(i as u8))).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_have_modules_and_offsets() {
+        let asked = |module, name, offset| Some(Asked { module, name, offset });
+        assert_eq!(Asked::of("vfs_*"), asked(None, "vfs_*", 0));
+        assert_eq!(Asked::of("xfs:xfs_file_open"), asked(Some("xfs"), "xfs_file_open", 0));
+        assert_eq!(Asked::of("vfs_read+0x10"), asked(None, "vfs_read", 16));
+        for wrong in ["vfs_read+", "vfs_read+x", "a:b:c", "", "xfs:"] {
+            assert_eq!(Asked::of(wrong), None, "{wrong}");
+        }
+        let found = |module: Option<&str>| Known { name: "f".into(), module: module.map(str::to_string), id: 1 };
+        let name = |pattern, module| Asked::of(pattern).map(|a| (a.matches("f", module), a.name_of(&found(module))));
+        assert_eq!(name("f*", Some("m")), Some((true, "f".into())));
+        assert_eq!(name("m:f+4", Some("m")), Some((true, "m:f+4".into())));
+        assert_eq!(name("vmlinux:f", None), Some((true, "f".into())));
+        assert_eq!(name("vmlinux:f", Some("m")).map(|n| n.0), Some(false));
+    }
+
+    #[test]
+    fn offsets_are_those_of_entries_by_breakpoints() {
+        assert!(KPROBE.asked("vfs_read+8").is_ok());
+        for of in [&KRETPROBE, &FENTRY, &FEXIT] {
+            assert!(matches!(of.asked("vfs_read+8"), Err(Refusal::Wrong(..))));
+        }
+        assert!(matches!(KPROBE.asked("a:b:c"), Err(Refusal::Form(_))));
+    }
 
     #[test]
     fn functions_have_the_arguments_of_the_kernel_s_types() {
@@ -139,6 +351,11 @@ mod tests {
         assert_eq!(args(&KPROBE), entry);
         assert_eq!(args(&FEXIT), [&entry[..], &["ssize_t retval"]].concat());
         assert_eq!(args(&KRETPROBE), ["ssize_t retval"]);
+        let found = KPROBE.list("vmlinux:vfs_read", true).unwrap();
+        assert_eq!(
+            (found[0].name.as_str(), found[0].aliases[2].clone()),
+            ("kprobe:vfs_read", ("arg2".into(), "count".into()))
+        );
         assert!(FENTRY.list("vfs_*", false).unwrap().len() > 20);
         let Err(Refusal::Nothing(near)) = FENTRY.list("vfs_raed", false) else { panic!() };
         assert!(near.contains(&"fentry:vfs_read".to_string()), "{near:?}");

@@ -5,16 +5,25 @@ use bpf::probes::Value;
 use engine::provider::ArgLocation;
 use engine::provider::attach_point::FunctionPoint;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use sys::bpf::info::types_of_module;
 use sys::bpf::link::Link;
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
 use sys::perf::attach as perf;
 
+/// What the kernel says where no instruction begins: EILSEQ, EINVAL.
+const NO_INSTRUCTION: [i32; 2] = [84, 22];
+
 /// The ways to attach at a function.
 pub fn ways(function: &FunctionPoint) -> Vec<Box<dyn Way + '_>> {
-    match function.by_breakpoint {
-        true => vec![Box::new(Kprobe(function))],
-        false => vec![Box::new(Trampoline(function)), Box::new(Kprobe(function))],
+    let mut ways: Vec<Box<dyn Way + '_>> = Vec::new();
+    // A module's id means something else among the kernel's types.
+    let types = function.module.as_ref().map(|m| types_of_module(m).ok());
+    if !function.by_breakpoint && types.as_ref().is_none_or(Option::is_some) {
+        ways.push(Box::new(Trampoline { function, types: types.flatten() }));
     }
+    ways.push(Box::new(Kprobe(function)));
+    ways
 }
 
 /// How a program is attached at a function, in words.
@@ -27,11 +36,16 @@ pub fn how(function: &FunctionPoint) -> &'static str {
 }
 
 /// fentry and fexit.
-struct Trampoline<'p>(&'p FunctionPoint);
+struct Trampoline<'p> {
+    function: &'p FunctionPoint,
+    /// Those of its module.
+    types: Option<OwnedFd>,
+}
 
 impl Way for Trampoline<'_> {
     fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
-        ProgramSpec::function(name, insns, self.0.id, self.0.at_return)
+        let spec = ProgramSpec::function(name, insns, self.function.id, self.function.at_return);
+        ProgramSpec { attach_btf: self.types.as_ref().map(AsFd::as_fd), ..spec }
     }
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
@@ -42,7 +56,7 @@ impl Way for Trampoline<'_> {
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
         let nth = match at {
             ArgLocation::Argument(i) => *i,
-            ArgLocation::Result => self.0.arguments,
+            ArgLocation::Result => self.function.arguments,
             _ => return None,
         };
         Some(Value::Context { off: 8 * i16::from(nth), size, signed })
@@ -67,7 +81,12 @@ impl Way for Kprobe<'_> {
     }
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
-        Ok(vec![Link::perf(program, perf::kprobe(&self.0.name, 0, self.0.at_return)?, 0)?].into())
+        let FunctionPoint { name, address, offset, at_return, .. } = self.0;
+        let event = match address {
+            Some(address) => perf::kprobe_at(address + offset, *at_return),
+            None => perf::kprobe(name, *offset, *at_return),
+        };
+        Ok(vec![Link::perf(program, event?, 0)?].into())
     }
 
     /// The registers of arguments have other contents at the return.
@@ -79,6 +98,12 @@ impl Way for Kprobe<'_> {
     }
 
     fn refusal(&self, e: &io::Error) -> Option<(String, String)> {
+        if self.0.offset != 0 && e.raw_os_error().is_some_and(|e| NO_INSTRUCTION.contains(&e)) {
+            return Some((
+                "no instruction begins at this offset".into(),
+                "use an offset that a disassembly shows".into(),
+            ));
+        }
         refusal(e, "kprobes")
     }
 }
@@ -98,7 +123,8 @@ mod tests {
 
     #[test]
     fn arguments_are_found_by_each_way_where_it_has_them() {
-        let of = |at_return| FunctionPoint { name: "f".into(), id: 1, arguments: 3, at_return, by_breakpoint: false };
+        let of =
+            |at_return| FunctionPoint { name: "f".into(), id: 1, arguments: 3, at_return, ..FunctionPoint::default() };
         let offsets = |f: &FunctionPoint, at: ArgLocation| -> Vec<Option<i16>> {
             let off = |way: &dyn Way| match way.value(&at, 8, false)? {
                 Value::Context { off, .. } => Some(off),

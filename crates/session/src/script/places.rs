@@ -168,9 +168,7 @@ impl Catalogue {
                 let rest: Vec<String> = rest.iter().map(|r| quoted(r)).collect();
                 Kind::Probes(format!("usdt:{}:{}", quoted(&self.file(path)), rest.join(":")))
             }
-            ("kprobe" | "kretprobe" | "fentry" | "fexit" | "rawtracepoint", [.., name]) => {
-                Kind::Probes(format!("{}:{name}", point.provider.name))
-            }
+            ("rawtracepoint", [.., name]) => Kind::Probes(format!("rawtracepoint:{name}")),
             ("software" | "hardware", [name, count @ ..]) => {
                 let (name, default) = counter(name);
                 let count = count.first().map_or(default.to_string(), |n| (*n).into());

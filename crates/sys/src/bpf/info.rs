@@ -13,6 +13,8 @@ pub enum Object {
     Program,
     Map,
     Link,
+    /// Types.
+    Btf,
 }
 
 impl Object {
@@ -21,6 +23,7 @@ impl Object {
             Object::Program => (Command::ProgNextId, Command::ProgById),
             Object::Map => (Command::MapNextId, Command::MapById),
             Object::Link => (Command::LinkNextId, Command::LinkById),
+            Object::Btf => (Command::BtfNextId, Command::BtfById),
         }
     }
 }
@@ -116,6 +119,34 @@ pub fn program(fd: &impl AsFd) -> io::Result<ProgramInfo> {
         verified_insns: raw.u32(216),
         attach_btf_id: raw.u32(224),
     })
+}
+
+/// The types of a module, as programs that attach to its functions name them. `NotFound`: no such module, or one without types.
+pub fn types_of_module(module: &str) -> io::Result<OwnedFd> {
+    for id in ids(Object::Btf)? {
+        let Ok(types) = by_id(Object::Btf, id) else { continue };
+        if name_of_types(types.as_fd())?.as_deref() == Some(module.as_bytes()) {
+            return Ok(types);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// The name of the kernel's own types, or of a module's (`struct bpf_btf_info`); none of other types.
+fn name_of_types(fd: BorrowedFd) -> io::Result<Option<Vec<u8>>> {
+    const NAME: usize = 16;
+    const NAME_LENGTH: usize = 24;
+    const OF_KERNEL: usize = 28;
+    let mut name = [0u8; 64];
+    let mut info = [0u8; 32];
+    info[NAME..NAME + 8].copy_from_slice(&(name.as_mut_ptr() as u64).to_ne_bytes());
+    info[NAME_LENGTH..NAME_LENGTH + 4].copy_from_slice(&(name.len() as u32).to_ne_bytes());
+    let mut attr = Attr::new().fd(at::INFO_FD, fd).u32(at::INFO_SIZE, info.len() as u32).output(at::INFO, &mut info);
+    // SAFETY: the information is as long as said; the one address in it is that of the room for the name, which is as long as said there; the
+    // rest is zero.
+    unsafe { call(Command::ObjectInfo, &mut attr) }?;
+    let of_kernel = info[OF_KERNEL..].iter().any(|b| *b != 0);
+    Ok(of_kernel.then(|| name.split(|b| *b == 0).next().unwrap_or_default().to_vec()))
 }
 
 /// A map (`struct bpf_map_info`).

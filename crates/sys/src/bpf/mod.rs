@@ -48,7 +48,9 @@ pub(crate) enum Command {
     ObjectInfo = 15,
     RawTracepointOpen = 17,
     BtfLoad = 18,
+    BtfById = 19,
     MapFreeze = 22,
+    BtfNextId = 23,
     MapLookupBatch = 24,
     MapUpdateBatch = 26,
     LinkCreate = 28,
@@ -102,6 +104,7 @@ pub(crate) mod at {
     pub const PROG_FUNC_INFO: usize = 80;
     pub const PROG_FUNC_INFO_COUNT: usize = 88;
     pub const PROG_ATTACH_BTF_ID: usize = 108;
+    pub const PROG_ATTACH_BTF: usize = 112;
     // PROG_TEST_RUN
     pub const TEST_PROG: usize = 0;
     pub const TEST_RESULT: usize = 4;

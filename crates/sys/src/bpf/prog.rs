@@ -59,6 +59,8 @@ pub struct ProgramSpec<'a> {
     pub expected_attach: u32,
     /// Type of the kernel that it attaches to, or 0.
     pub attach_btf_id: u32,
+    /// The types that the id is one of, where they are a module's ([`super::info::types_of_module`]).
+    pub attach_btf: Option<BorrowedFd<'a>>,
     /// `BPF_F_*`.
     pub flags: u32,
     /// Loaded BTF and function records (instruction, type id; 4 bytes each): wanted for callbacks.
@@ -68,8 +70,17 @@ pub struct ProgramSpec<'a> {
 impl<'a> ProgramSpec<'a> {
     /// A program without types.
     pub fn new(kind: ProgramKind, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
-        let (expected_attach, attach_btf_id, flags) = (0, 0, 0);
-        ProgramSpec { kind, name, insns, license: LICENSE, expected_attach, attach_btf_id, flags, functions: None }
+        ProgramSpec {
+            kind,
+            name,
+            insns,
+            license: LICENSE,
+            expected_attach: 0,
+            attach_btf_id: 0,
+            attach_btf: None,
+            flags: 0,
+            functions: None,
+        }
     }
 
     /// For the function of the kernel with this id, entered or returning (fentry, fexit).
@@ -139,6 +150,10 @@ impl Program {
                 .name(at::PROG_NAME, spec.name)
                 .u32(at::PROG_EXPECTED_ATTACH, spec.expected_attach)
                 .u32(at::PROG_ATTACH_BTF_ID, spec.attach_btf_id);
+            let attr = match spec.attach_btf {
+                Some(types) => attr.fd(at::PROG_ATTACH_BTF, types),
+                None => attr,
+            };
             let Some((btf, records)) = spec.functions else { return attr };
             attr.fd(at::PROG_BTF_FD, btf)
                 .u32(at::PROG_FUNC_INFO_SIZE, FUNC_INFO as u32)

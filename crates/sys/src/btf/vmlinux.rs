@@ -1,12 +1,15 @@
-//! The running kernel's own BTF.
+//! The running kernel's own BTF, and that of its modules.
 
-use super::{Btf, Kind};
+use super::raw::word;
+use super::{Btf, BtfError, Kind};
 use crate::mapping::{Mapping, Mode};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 const PATH: &str = "/sys/kernel/btf/vmlinux";
+/// Bytes of the header: magic, flags, length; offset and length of types; of strings.
+const HEADER: usize = 24;
 
 /// Bytes of a file that does not change: mapped where the kernel allows it (Linux 6.16), else read.
 pub struct Blob(Bytes);
@@ -53,5 +56,31 @@ impl Btf<Blob> {
             }
         };
         Btf::parse_for(Blob(blob), wanted).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+    }
+
+    /// The types of a module, behind those of the kernel: its ids, and its offsets of names, continue theirs. `NotFound`: no such module, or
+    /// one without types.
+    pub fn with_module(&self, module: &str) -> io::Result<KernelBtf> {
+        if module.contains('/') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let own = std::fs::read(format!("/sys/kernel/btf/{module}"))?;
+        let joined = self.joined(&own).and_then(|all| Btf::parse(Blob(Bytes::Read(all))));
+        joined.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+    }
+}
+
+impl<D: AsRef<[u8]>> Btf<D> {
+    /// One blob of these types and of those that continue them.
+    pub(super) fn joined(&self, own: &[u8]) -> Result<Vec<u8>, BtfError> {
+        let second = Btf::parse(own)?;
+        let types = [self.types(), second.types()];
+        let strings = [self.strings(), second.strings()];
+        let length =
+            |parts: [&[u8]; 2]| u32::try_from(parts[0].len() + parts[1].len()).map_err(|_| BtfError::Truncated);
+        let (of_types, of_strings) = (length(types)?, length(strings)?);
+        let first = word(own, 0).ok_or(BtfError::Truncated)?;
+        let header = [first, HEADER as u32, 0, of_types, of_types, of_strings].map(u32::to_ne_bytes);
+        Ok([header.as_flattened(), types[0], types[1], strings[0], strings[1]].concat())
     }
 }

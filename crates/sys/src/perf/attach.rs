@@ -53,11 +53,18 @@ impl Uprobe<'_> {
     }
 }
 
-/// A function of the kernel, entered or returning. `NotFound`: a kernel without kprobes, or no such function.
+/// An instruction of a function of the kernel, or its return. `NotFound`: a kernel without kprobes, or no such function.
 pub fn kprobe(function: &str, offset: u64, at_return: bool) -> io::Result<Event> {
     let pmu = Pmu::named("kprobe")?;
     let name = CString::new(function)?;
     pmu.open(pmu.at_return(at_return)?, &name, offset, None)
+}
+
+/// An instruction of the kernel, or the return of the function that begins there. `NotFound`: a kernel without kprobes.
+pub fn kprobe_at(address: u64, at_return: bool) -> io::Result<Event> {
+    let pmu = Pmu::named("kprobe")?;
+    let attr = Attr::new(pmu.kind, pmu.at_return(at_return)?).flags(bit::DISABLED).configs(0, address);
+    Event::open(&attr, -1, 0)
 }
 
 /// The classic tracepoint `id` ([`crate::bpf::link::tracepoint_id`]).
