@@ -101,7 +101,7 @@ fn recorded(user: User, dir: &Path, args: &[&str]) -> String {
 fn a_report_prints_what_the_session_printed() {
     let Some(dir) = shop() else { return };
     let text = "begin { printf(\"%s begins as %d\\n\", str($1), pid); }
-        function:order:return { @took[func, dur > 25000000] = count(); }
+        function:order:return { @took[func, dur > 1000000] = count(); }
         heap:malloc { @sizes = hist(args.size); }
         process:exec { printf(\"exec %s\\n\", comm); }
         syscall:openat { @[comm, str(args.filename), ustack(1)] = count(); }
@@ -112,8 +112,7 @@ fn a_report_prints_what_the_session_printed() {
         let live = recorded(user, &dir, &args);
         assert!(live.starts_with("it's begins as ") && live.contains("\nexec shop\n"), "{live}");
         for part in [
-            "@took[order, true]: 4\n",
-            "@took[order, false]: 16\n",
+            "@took[order, true]: 20\n",
             "@ticks: ",
             "shop.log, \n",
             "clock_nanosleep(",
