@@ -381,17 +381,26 @@ pub fn kernel_symbol(name: &str) -> Option<u64> {
     Some(address)
 }
 
-/// The address of a function of the kernel, or of one of its modules, and how many bytes there are to the next symbol. None too where addresses
-/// are hidden.
-pub fn kernel_function(module: Option<&str>, name: &str) -> Option<(u64, u64)> {
-    let text = fs::read("/proc/kallsyms").ok()?;
-    let in_module = |words: &[&[u8]; 2]| match module {
-        Some(module) => words[1].strip_prefix(b"[").and_then(|m| m.strip_suffix(b"]")) == Some(module.as_bytes()),
-        None => words[1].is_empty(),
-    };
-    let (_, address) = symbols(&text).find(|(words, _)| words[0] == name.as_bytes() && in_module(words))?;
-    let next = symbols(&text).map(|s| s.1).filter(|at| *at > address).min()?;
-    Some((address, next - address))
+/// Symbols of the kernel and of its modules.
+pub struct KernelSymbols(Vec<u8>);
+
+impl KernelSymbols {
+    /// Reads them.
+    pub fn read() -> io::Result<KernelSymbols> {
+        fs::read("/proc/kallsyms").map(KernelSymbols)
+    }
+
+    /// The address of a function, and how many bytes there are to the next symbol. None too where addresses are hidden.
+    pub fn function(&self, module: Option<&str>, name: &str) -> Option<(u64, u64)> {
+        let in_module = |of: &[u8]| match module {
+            Some(module) => of.strip_prefix(b"[").and_then(|m| m.strip_suffix(b"]")) == Some(module.as_bytes()),
+            None => of.is_empty(),
+        };
+        let is = |words: &[&[u8]; 2]| words[0] == name.as_bytes() && in_module(words[1]);
+        let (_, address) = symbols(&self.0).find(|(words, _)| is(words))?;
+        let next = symbols(&self.0).map(|s| s.1).filter(|at| *at > address).min()?;
+        Some((address, next - address))
+    }
 }
 
 /// Names, modules and addresses of `/proc/kallsyms`.
@@ -430,10 +439,11 @@ mod tests {
         assert_eq!(kernel_symbol("no such symbol"), None);
         let found = kernel_symbol("vfs_read");
         assert!(crate::process::euid() != 0 || found.is_none_or(|at| at > 1 << 63), "{found:?}");
-        let function = kernel_function(None, "vfs_read");
+        let all = KernelSymbols::read().expect("symbols");
+        let function = all.function(None, "vfs_read");
         assert_eq!(function.map(|f| f.0), found);
         assert!(function.is_none_or(|f| f.1 > 16 && f.1 < 1 << 16), "{function:?}");
-        assert_eq!(kernel_function(Some("no_such_module"), "vfs_read"), None);
+        assert_eq!(all.function(Some("no_such_module"), "vfs_read"), None);
     }
 
     #[test]

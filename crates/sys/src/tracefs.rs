@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where tracefs was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,26 +184,46 @@ fn parse(line: &str) -> Option<Field> {
     Some(Field { name: name.into(), c: format!("{c}{array}"), offset, size, signed, data_loc: data_loc.is_some() })
 }
 
-/// A function of the kernel.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The functions that ftrace, and so fentry and kprobes, can be set on (`available_filter_functions`).
+#[derive(Clone)]
 pub struct Traceable {
-    /// Its name.
-    pub name: String,
-    /// The module that it is in.
-    pub module: Option<String>,
+    text: Arc<str>,
+    /// The modules that the kernel had.
+    modules: Vec<String>,
 }
 
-/// The functions that ftrace, and so fentry and kprobes, can be set on (`available_filter_functions`), of modules too.
-pub fn traceable_functions() -> io::Result<Vec<Traceable>> {
-    Ok(read("available_filter_functions")?.lines().filter_map(traceable).collect())
+impl Traceable {
+    /// Reads their names, unless they were read before and the kernel has the same modules: the kernel makes the list anew each time, which
+    /// takes as long as a thousand probes.
+    ///
+    /// # Errors
+    /// Those of [`place`].
+    pub fn read() -> io::Result<Traceable> {
+        static LAST: Mutex<Option<Traceable>> = Mutex::new(None);
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
+        let modules = modules.lines().filter_map(|l| l.split(' ').next()).map(str::to_string).collect();
+        match &*last {
+            Some(known) if known.modules == modules => Ok(known.clone()),
+            _ => {
+                let read = Traceable { text: read("available_filter_functions")?.into(), modules };
+                *last = Some(read.clone());
+                Ok(read)
+            }
+        }
+    }
+
+    /// Each name, and the module that the function is in.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.text.lines().filter_map(traceable)
+    }
 }
 
 /// `vfs_read`, `xfs_file_open [xfs]`. Places of functions that are gone have made-up names.
-fn traceable(line: &str) -> Option<Traceable> {
+fn traceable(line: &str) -> Option<(&str, Option<&str>)> {
     let mut words = line.split_whitespace();
     let name = words.next().filter(|n| !n.starts_with("__ftrace_invalid_address___"))?;
-    let module = words.next().and_then(|m| m.strip_prefix('[')?.strip_suffix(']'));
-    Some(Traceable { name: name.into(), module: module.map(str::to_string) })
+    Some((name, words.next().and_then(|m| m.strip_prefix('[')?.strip_suffix(']'))))
 }
 
 /// The functions that kprobes refuse. Needs debugfs.
@@ -218,10 +238,9 @@ mod tests {
 
     #[test]
     fn functions_have_modules() {
-        let of = |line| traceable(line).map(|f| (f.name, f.module));
-        assert_eq!(of("vfs_read"), Some(("vfs_read".into(), None)));
-        assert_eq!(of("xfs_file_open [xfs]"), Some(("xfs_file_open".into(), Some("xfs".into()))));
-        assert_eq!((of("__ftrace_invalid_address___12"), of("")), (None, None));
+        assert_eq!(traceable("vfs_read"), Some(("vfs_read", None)));
+        assert_eq!(traceable("xfs_file_open [xfs]"), Some(("xfs_file_open", Some("xfs"))));
+        assert_eq!((traceable("__ftrace_invalid_address___12"), traceable("")), (None, None));
     }
 
     #[test]

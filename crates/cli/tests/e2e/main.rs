@@ -52,6 +52,7 @@ mod injected;
 mod joined;
 mod keep;
 mod kernel;
+mod kernel_functions;
 mod kernel_shows;
 mod lab;
 mod left;

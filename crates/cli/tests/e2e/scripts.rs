@@ -327,6 +327,11 @@ fn strings_are_kept_with_their_addresses() {
         assert!(out.out().contains("1 /no/such/file /no/ /no/such/file\n"), "{asked}: {} {}", out.out(), out.stderr);
         assert!(out.out().ends_with("@n: 1\n") || out.out().ends_with("@n: true\n"), "{asked}: {}", out.out());
     });
+    // Nothing says that this argument is the address of a string, but for how the map is read.
+    let text = "uprobe:libc:getaddrinfo { @f[tid] = arg0; @n[tid] = arg0 + 1; }
+        uretprobe:libc:getaddrinfo /@f[tid]/ { printf(\"%s %s\\n\", str(@f[tid]), str(@n[tid], 5)); clear(@f); clear(@n); }";
+    let out = run(User::Me, &["-q", "-e", text, "-c", "getent ahosts localhost"]);
+    assert!(out.out().contains("localhost ocal\n"), "{} {}", out.out(), out.stderr);
 }
 
 /// Registers, addresses of symbols, probes at addresses: what the file says is what the process has.

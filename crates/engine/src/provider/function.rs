@@ -6,10 +6,10 @@ use super::kernel_types::{described, kernel_types};
 use super::location::ARGUMENTS;
 use super::{ArgInfo, ArgLocation, AttachPoint, Probe, Provider, Ready, Refusal, word};
 use lang::pattern::glob;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use sys::btf::{KernelBtf, Kind};
-use sys::proc::kernel_function;
+use sys::proc::KernelSymbols;
 use sys::tracefs::{self, Traceable};
 
 /// One of the four.
@@ -96,45 +96,47 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// A function, and its id in the types that have it, or 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Known {
     name: String,
     module: Option<String>,
     id: u32,
 }
 
-/// The functions that types have: the first of a name.
-type Ids = HashMap<String, u32>;
-
-/// The types of the kernel and of its modules. Nothing is read before somebody asks.
+/// The types of the kernel and of its modules. Those of a module are read when somebody asks for one of its functions.
 struct Types {
-    kernel: (KernelBtf, Ids),
-    modules: HashMap<String, Option<(KernelBtf, Ids)>>,
+    kernel: KernelBtf,
+    modules: HashMap<String, Option<KernelBtf>>,
 }
 
 impl Types {
     fn new() -> Result<Types, Refusal> {
-        Ok(Types { kernel: with_ids(kernel_types()?, 0), modules: HashMap::new() })
+        Ok(Types { kernel: kernel_types()?, modules: HashMap::new() })
     }
 
-    fn of(&mut self, module: Option<&str>) -> Option<&(KernelBtf, Ids)> {
+    fn of(&mut self, module: Option<&str>) -> Option<&KernelBtf> {
         let Some(module) = module else { return Some(&self.kernel) };
         if !self.modules.contains_key(module) {
-            let kernel = &self.kernel.0;
-            let own = kernel.with_module(module).ok().map(|btf| with_ids(btf, kernel.len()));
-            self.modules.insert(module.into(), own);
+            self.modules.insert(module.into(), self.kernel.with_module(module).ok());
         }
         self.modules.get(module)?.as_ref()
     }
-}
 
-/// Types, and the functions of those behind the first `skip`.
-fn with_ids(btf: KernelBtf, skip: usize) -> (KernelBtf, Ids) {
-    let mut ids = Ids::new();
-    for (id, name) in btf.all(Kind::Func).filter(|(id, _)| *id as usize > skip) {
-        ids.entry(name.into()).or_insert(id);
+    /// Finds the ids of functions, which are sorted by name.
+    fn identify(&mut self, functions: &mut [Known]) {
+        let modules: BTreeSet<Option<String>> = functions.iter().map(|f| f.module.clone()).collect();
+        let own = self.kernel.len();
+        for module in modules {
+            let Some(btf) = self.of(module.as_deref()) else { continue };
+            // The types of a module are behind those of the kernel.
+            let skip = if module.is_some() { own } else { 0 };
+            for (id, name) in btf.all(Kind::Func).filter(|(id, _)| *id as usize > skip) {
+                let first = functions.partition_point(|f| f.name.as_str() < name);
+                let same = functions[first..].iter_mut().take_while(|f| f.name == name);
+                same.filter(|f| f.module == module && f.id == 0).for_each(|f| f.id = id);
+            }
+        }
     }
-    (btf, ids)
 }
 
 impl Provider for Function {
@@ -155,10 +157,13 @@ impl Provider for Function {
     fn ready(&self, pattern: &str) -> Result<Vec<Ready>, Refusal> {
         let (asked, mut types) = (self.asked(pattern)?, Types::new()?);
         let mut ready = Vec::new();
+        // Elsewhere there may be another function of the name.
+        let by_address = self.kprobe && (asked.offset != 0 || asked.module.is_some_and(|m| m != KERNEL));
+        let symbols = if by_address { KernelSymbols::read().ok() } else { None };
         for f in self.found(&asked, &mut types)? {
             let probe = self.probe(&asked, &mut types, &f, true);
             let arguments = probe.args.iter().filter(|a| a.location != ArgLocation::Result).count() as u8;
-            let address = self.place(&asked, &f)?;
+            let address = self.place(&asked, &f, symbols.as_ref())?;
             let (at_return, by_breakpoint) = (self.at_return, self.kprobe);
             let Known { name, module, id } = f;
             let offset = asked.offset;
@@ -197,46 +202,45 @@ impl Function {
     fn found(&self, asked: &Asked<'_>, types: &mut Types) -> Result<Vec<Known>, Refusal> {
         let refused = self.refused();
         let mut found: Vec<Known> = Vec::new();
-        let mut others = Vec::new();
-        let traceable = tracefs::traceable_functions().unwrap_or_else(|_| {
-            let named = types.kernel.1.keys();
-            named.map(|name| Traceable { name: name.clone(), module: None }).collect()
-        });
-        for Traceable { name, module } in traceable {
-            if !asked.matches(&name, module.as_deref()) {
-                others.push((name, module));
-                continue;
+        let mut add = |name: &str, module: Option<&str>, id| {
+            if asked.matches(name, module) && !refused.contains(name) {
+                found.push(Known { name: name.into(), module: module.map(str::to_string), id });
             }
-            let id = types.of(module.as_deref()).and_then(|(_, ids)| ids.get(&name)).copied().unwrap_or(0);
-            // Breakpoints need no types.
-            if !refused.contains(&name) && (id != 0 || self.kprobe) {
-                found.push(Known { name, module, id });
-            }
+        };
+        let traceable = Traceable::read().ok();
+        match &traceable {
+            Some(all) => all.iter().for_each(|(name, module)| add(name, module, 0)),
+            None => types.kernel.all(Kind::Func).for_each(|(id, name)| add(name, None, id)),
         }
-        found.sort_by(|a, b| (&a.name, &a.module).cmp(&(&b.name, &b.module)));
+        found.sort();
         match asked.module {
             Some(_) => found.dedup(),
             None => found.dedup_by(|b, a| a.name == b.name),
         }
+        types.identify(&mut found);
+        // Breakpoints need no types.
+        found.retain(|f| f.id != 0 || self.kprobe);
         if found.is_empty() {
-            return Err(self.absent(asked, &others));
+            return Err(self.absent(asked, traceable.as_ref(), &types.kernel));
         }
         Ok(found)
     }
 
     /// Why nothing matches.
-    fn absent(&self, asked: &Asked<'_>, others: &[(String, Option<String>)]) -> Refusal {
-        let is_pattern = asked.name.contains(['*', '?']);
+    fn absent(&self, asked: &Asked<'_>, traceable: Option<&Traceable>, kernel: &KernelBtf) -> Refusal {
         let module = asked.module.filter(|m| *m != KERNEL);
-        if !is_pattern && kernel_function(module, asked.name).is_some() {
-            let why = "the kernel does not let this function be traced (notrace)";
+        let is_there = || KernelSymbols::read().ok()?.function(module, asked.name);
+        if !asked.name.contains(['*', '?']) && is_there().is_some() {
+            let why = "the kernel has it, and does not let it be traced (notrace, or a breakpoint is not allowed)";
             return Refusal::Wrong(why.into(), "use another function, or a tracepoint".into());
         }
-        let in_module = |m: &Option<String>| {
-            asked.module.is_none_or(|wanted| glob(wanted.as_bytes(), m.as_deref().unwrap_or(KERNEL).as_bytes()))
+        let everything = Asked { name: "*", ..*asked };
+        let known: Vec<(&str, Option<&str>)> = match traceable {
+            Some(all) => all.iter().collect(),
+            None => kernel.all(Kind::Func).map(|(_, name)| (name, None)).collect(),
         };
-        let near = others.iter().filter(|(_, m)| in_module(m)).map(|(name, _)| name.as_str());
-        match Refusal::nothing(self.name, asked.name, near) {
+        let others = known.iter().filter(|(name, m)| everything.matches(name, *m)).map(|f| f.0);
+        match Refusal::nothing(self.name, asked.name, others) {
             Refusal::Nothing(near) if near.is_empty() && module.is_some() => {
                 Refusal::Wrong("no such function, or module".into(), "`lsmod` lists the modules that are loaded".into())
             }
@@ -245,18 +249,15 @@ impl Function {
     }
 
     /// The address of a function, where its name is not enough.
-    fn place(&self, asked: &Asked<'_>, f: &Known) -> Result<Option<u64>, Refusal> {
-        // Another function may have the name.
-        let by_address = self.kprobe && asked.module.is_some() && f.module.is_some();
-        if asked.offset == 0 && !by_address {
+    fn place(&self, asked: &Asked<'_>, f: &Known, symbols: Option<&KernelSymbols>) -> Result<Option<u64>, Refusal> {
+        let Some((address, size)) = symbols.and_then(|all| all.function(f.module.as_deref(), &f.name)) else {
             return Ok(None);
-        }
-        let Some((address, size)) = kernel_function(f.module.as_deref(), &f.name) else { return Ok(None) };
+        };
         if asked.offset >= size {
             let why = format!("{} has {size} bytes", f.name);
             return Err(Refusal::Wrong(why, "use a smaller offset".into()));
         }
-        Ok(by_address.then_some(address))
+        Ok(f.module.as_ref().map(|_| address))
     }
 
     fn refused(&self) -> HashSet<String> {
@@ -268,7 +269,7 @@ impl Function {
         if !details {
             return probe;
         }
-        let types = types.of(f.module.as_deref()).map(|types| &types.0);
+        let types = types.of(f.module.as_deref());
         // Within a function the registers have other contents.
         let known = types.filter(|_| asked.offset == 0).and_then(|btf| Some((btf, btf.prototype(f.id)?)));
         let Some((btf, p)) = known else {

@@ -89,6 +89,10 @@ impl Way for Kprobe<'_> {
         Ok(vec![Link::perf(program, event?, 0)?].into())
     }
 
+    fn is_slow_to_close(&self) -> bool {
+        true
+    }
+
     /// The registers of arguments have other contents at the return.
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
         match at {

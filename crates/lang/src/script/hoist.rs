@@ -70,12 +70,16 @@ impl Hoisted {
 /// Moves what clauses of events read of memory into their leaves, where that is possible.
 pub fn hoist(program: &mut Program) {
     let mut all = Vec::new();
+    let texts: Vec<Option<(Space, u32)>> = program.maps.iter().map(|m| m.text).collect();
     for (nth, clause) in program.clauses.iter_mut().enumerate() {
         if clause.points.iter().any(|p| p.is_special() || p.is_interval()) {
             continue;
         }
         let leaves = std::mem::take(&mut clause.leaves);
         let known = Known::of(clause);
+        if clause.points.iter().all(|p| OF_PROGRAMS.contains(&p.provider.name)) {
+            keep(&mut clause.body, &texts, &leaves, &known);
+        }
         let mut moves = Moves { clause: nth, leaves, all: &mut all, here: 0, known, used: BTreeSet::new() };
         if let Some(predicate) = &mut clause.predicate {
             moves.cond(predicate);
@@ -89,6 +93,47 @@ pub fn hoist(program: &mut Program) {
         clause.leaves = moves.leaves;
     }
     program.hoisted = all;
+}
+
+/// Providers at whose events a program reads memory.
+const OF_PROGRAMS: &[&str] =
+    &["kprobe", "kretprobe", "fentry", "fexit", "rawtracepoint", "uprobe", "uretprobe", "usdt"];
+
+/// Of addresses of strings that a map holds, the string is read when they are put into it: later nobody can.
+fn keep(body: &mut [Stmt], texts: &[Option<(Space, u32)>], leaves: &[Leaf], known: &Known) {
+    for s in body {
+        match s {
+            Stmt::Set(Place::Map(map, _), e) => {
+                let Some((space, length)) = texts.get(*map).copied().flatten() else { continue };
+                // These have their strings with them.
+                let has_text = matches!(e.kind, Kind::Leaf(i) if leaves.get(i).is_some_and(|l| is_text(&l.ty)));
+                if has_text || e.ty.as_int().is_none() {
+                    continue;
+                }
+                let is_event_s = |address: &Int| !matches!(address, Int::Const(_));
+                if let Some(address) = known.number(&e.clone().int()).filter(is_event_s) {
+                    let kind = Kind::TextAt(Box::new(address), space, Box::new(Int::Const(length.into())));
+                    let text = Expr { kind, ty: Type::Str(length.saturating_sub(1)) };
+                    *e = Expr { kind: Kind::Kept(Box::new(e.clone()), Box::new(text)), ty: e.ty.clone() };
+                }
+            }
+            Stmt::If(arms, rest) => {
+                arms.iter_mut().for_each(|(_, list)| keep(list, texts, leaves, known));
+                keep(rest, texts, leaves, known);
+            }
+            Stmt::While(_, list, _)
+            | Stmt::Repeat(_, list)
+            | Stmt::Block(list)
+            | Stmt::Range(_, _, _, list, _)
+            | Stmt::Each(_, _, list) => keep(list, texts, leaves, known),
+            _ => {}
+        }
+    }
+}
+
+/// The address of characters.
+fn is_text(ty: &Type) -> bool {
+    matches!(ty, Type::Pointer(of, _) if **of == Type::int(1, true))
 }
 
 /// Calls `each` with the memory that the numbers of a read depend on.
@@ -289,6 +334,10 @@ impl Moves<'_> {
             }
             Kind::Part(of, _) => self.expr(of),
             Kind::Load(address, _) | Kind::Strings(address, _) => self.int(address),
+            Kind::Kept(address, text) => {
+                self.expr(address);
+                self.expr(text);
+            }
             Kind::Piece(of, offset) => {
                 self.expr(of);
                 self.int(offset);

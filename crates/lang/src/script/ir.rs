@@ -94,6 +94,8 @@ pub struct Map {
     pub kind: Option<String>,
     /// How many keys it holds.
     pub entries: u64,
+    /// It holds addresses of strings: whose memory, and how many bytes are read, a NUL among them.
+    pub text: Option<(Space, u32)>,
 }
 
 impl Map {
@@ -205,6 +207,8 @@ pub enum Kind {
     Piece(Box<Expr>, Box<Int>),
     /// The string at an address, of at most so many bytes, its NUL among them.
     TextAt(Box<Int>, Space, Box<Int>),
+    /// An address, and the string there: a map keeps both.
+    Kept(Box<Expr>, Box<Expr>),
     /// The strings at the addresses of an array that ends with a null one, as many as are read.
     Strings(Box<Int>, Space),
     /// Counts up or down.

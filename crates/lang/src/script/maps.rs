@@ -424,7 +424,7 @@ mod tests {
             assert_eq!(merged, whole, "{aggregate:?}");
         }
         // A sum of nothing is one too.
-        let map = ir::Map { name: "x".into(), key: Vec::new(), value: Type::INT, kind: None, entries: 8 };
+        let map = ir::Map { name: "x".into(), key: Vec::new(), value: Type::INT, kind: None, entries: 8, text: None };
         let mut store = Store::new(&map);
         store.merge(&Type::INT, b"", &[0, 0]);
         assert_eq!(store.len(), 0);

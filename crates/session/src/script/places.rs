@@ -564,6 +564,8 @@ pub struct Places {
     pub requests: Vec<String>,
     /// How many probes there are.
     pub attached: usize,
+    /// Probes that are asked for by a pattern with others: the pattern.
+    together: HashMap<String, String>,
 }
 
 /// How many frames of a stack a clause reads.
@@ -653,6 +655,13 @@ impl Captured {
 /// What is captured at each probe, by its name in requests, and whether its strings are named there.
 type Wanted = BTreeMap<String, (Captured, bool)>;
 
+/// A probe, or all of a pattern, is asked for, with what a clause captures there.
+fn ask(wanted: &mut Wanted, name: &str, captured: &Captured, with_strings: bool) {
+    let (all, strings) = wanted.entry(name.into()).or_default();
+    all.join(captured);
+    *strings = with_strings;
+}
+
 /// Finds the probes of all clauses. `missing` learns of those that do not exist, and whether others of the clause do.
 pub fn places(program: &Program, catalogue: &Catalogue, mut missing: impl FnMut(&Point, &Error, bool)) -> Places {
     let mut places = Places::default();
@@ -696,11 +705,7 @@ impl Places {
         captured: &Captured,
         wanted: &mut Wanted,
     ) -> Result<()> {
-        let mut want = |name: &str, with_strings: bool| {
-            let (all, strings) = wanted.entry(name.into()).or_default();
-            all.join(captured);
-            *strings = with_strings;
-        };
+        let mut want = |name: &str, with_strings: bool| ask(wanted, name, captured, with_strings);
         match catalogue.kind(point) {
             Kind::Own => match (point.provider.name, point.period) {
                 ("begin", _) => self.begin.push(nth),
@@ -760,14 +765,19 @@ impl Places {
                 // A static probe is one at each of its places.
                 let places = |p: &Probe| if p.name.starts_with("usdt:") { p.sites.len().max(1) } else { 1 };
                 self.attached += found.iter().map(places).sum::<usize>();
-                let together = found.len() > APART && in_files(&pattern).is_none();
-                if together {
-                    want(&pattern, true);
+                let many = found.len() > APART && in_files(&pattern).is_none();
+                // Where another pattern asks for some of them, the others are asked for by their names.
+                if many && !found.iter().any(|p| self.together.contains_key(&p.name)) {
+                    for probe in found.iter() {
+                        self.together.insert(probe.name.clone(), pattern.clone());
+                        // A clause before this one may have asked for it alone.
+                        if let Some((earlier, strings)) = wanted.remove(&probe.name) {
+                            ask(wanted, &pattern, &earlier, strings);
+                        }
+                    }
                 }
                 for probe in found.iter() {
-                    if !together {
-                        want(&probe.name, true);
-                    }
+                    ask(wanted, self.together.get(&probe.name).unwrap_or(&probe.name), captured, true);
                     if !probe.aliases.is_empty() {
                         self.aliases.insert(probe.name.clone(), probe.aliases.clone());
                     }

@@ -621,6 +621,9 @@ impl Checker<'_> {
             (_, Kind::Leaf(i)) => self.space_of(*i),
             _ => self.space(),
         };
+        if let Kind::Map(map, _) = x.kind {
+            self.texts.entry(map).or_insert((space, max + 1));
+        }
         let length = length.unwrap_or_else(|| number(u64::from(max) + 1));
         Ok(make(Kind::TextAt(Box::new(x.int()), space, Box::new(length.int())), Type::Str(most)))
     }

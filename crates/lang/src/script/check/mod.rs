@@ -173,6 +173,8 @@ struct Checker<'c> {
     used: RefCell<BTreeSet<usize>>,
     /// The variables that expressions change.
     stepped: BTreeSet<usize>,
+    /// The maps at whose values strings are read, and how.
+    texts: BTreeMap<usize, (Space, u32)>,
     loops: usize,
 }
 
@@ -202,6 +204,7 @@ pub(super) fn check(
         leaves: Vec::new(),
         used: RefCell::default(),
         stepped: BTreeSet::new(),
+        texts: BTreeMap::new(),
         loops: 0,
         symbols: Vec::new(),
     };
@@ -242,6 +245,7 @@ impl<'c> Checker<'c> {
         self.now = Found { hoisted: self.before.hoisted.clone(), ..Found::default() };
         self.indexes = self.before.maps.keys().enumerate().map(|(i, name)| (name.clone(), i)).collect();
         self.sites.clear();
+        self.texts.clear();
         self.script.clauses.iter().enumerate().map(|(i, clause)| self.walk_clause(i, clause)).collect()
     }
 
@@ -326,7 +330,9 @@ impl<'c> Checker<'c> {
                 self.messages.push(e.hint("give a value of it its type with a cast: (uint64)…"));
             }
             let declared = declared.get(name.as_str());
+            let text = self.texts.get(&out.len()).copied();
             out.push(ir::Map {
+                text,
                 name: name.clone(),
                 key,
                 value,

@@ -436,6 +436,7 @@ impl<'r> Run<'r> {
                 had.into()
             }
             Kind::Length(m) => self.stores[*m].len() as i64,
+            Kind::Kept(address, _) => self.int(address)?,
             Kind::Step { place, by, after } => {
                 let old = self.change(place, |v| v.wrapping_add(*by))?;
                 if *after { old } else { within(old.wrapping_add(*by), &e.ty) }
@@ -506,6 +507,13 @@ impl<'r> Run<'r> {
                 Value::read(bytes, &e.ty)
             }
             Kind::TextAt(address, space, length) => self.text_at(address, *space, length)?,
+            Kind::Kept(address, text) => {
+                let address = self.int(address)?;
+                match self.any(text)? {
+                    Value::Text(text) => Value::At(address, text),
+                    _ => Value::Int(address),
+                }
+            }
             Kind::Strings(address, space) => self.strings(address, *space)?,
             Kind::Block(stmts, value) => match self.stmts(stmts)? {
                 Next::Go => self.any(value)?,
