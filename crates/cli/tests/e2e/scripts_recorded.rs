@@ -111,13 +111,9 @@ fn a_report_prints_what_the_session_printed() {
         let args = ["-e", text, "-e", "clock_nanosleep", "-e", "function:main", "--param", "it's", "./shop"];
         let live = recorded(user, &dir, &args);
         assert!(live.starts_with("it's begins as ") && live.contains("\nexec shop\n"), "{live}");
-        for part in [
-            "@took[order, true]: 20\n",
-            "@ticks: ",
-            "shop.log, \n",
-            "clock_nanosleep(",
-            "function:main:entry()",
-        ] {
+        for part in
+            ["@took[order, true]: 20\n", "@ticks: ", "shop.log, \n", "clock_nanosleep(", "function:main:entry()"]
+        {
             assert!(live.contains(part), "{part}: {live}");
         }
         let has = |text: &str, part: &str| text.contains(part);
