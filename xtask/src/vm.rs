@@ -50,7 +50,6 @@ const SHORT: &[&str] = &[
     "kernel::families_are_equal",
     "kernel_functions::breakpoints_have_arguments_results_and_tasks",
     "kernel_functions::functions_of_modules_have_types_and_are_those_of_the_module",
-    "kernel_functions::trampolines_have_types_names_and_stacks",
     "probes::a_call_is_the_same_by_both_of_its_names",
     "probes::clocks_tick",
     "probes::filters_of_functions_count_what_each_part_rejects",

@@ -219,3 +219,29 @@ fn the_running_kernel_s_types_are_read_where_there_are_any() {
     let level = btf.field_of("task_struct", &["thread_pid", "numbers", "1", "nr"]).unwrap();
     assert_eq!(level.loads.len(), 1);
 }
+
+#[test]
+fn types_that_continue_others_are_one_blob_with_them() {
+    let mut kernel = Builder::new();
+    let int = kernel.int("int", 4, true);
+    let first = kernel.function("f", int, &[("a", int)]);
+    let kernel = Btf::parse(kernel.finish()).expect("types");
+    // A module's ids and offsets of names begin where the kernel's end: its function has the kernel's int for its result.
+    let mut module = Builder::new();
+    module.function("g", int, &[]);
+    let mut module = module.finish();
+    let (header, strings) = (24, kernel.strings().len() as u32);
+    let move_on = |bytes: &mut [u8], at: usize, by: u32| {
+        let word = u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("a word")) + by;
+        bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+    };
+    let second = header + 12;
+    move_on(&mut module, second, strings);
+    move_on(&mut module, second + 8, kernel.len() as u32);
+    let both = Btf::parse(kernel.joined(&module).expect("one blob")).expect("types");
+    assert_eq!(both.len(), kernel.len() + 2);
+    assert_eq!((both.find(Kind::Func, "f"), both.find(Kind::Func, "g")), (Some(first), Some(first + 2)));
+    let p = both.prototype(first + 2).expect("a function");
+    assert_eq!((p.returns, both.name(p.returns), p.params.len()), (int, "int".to_string(), 0));
+    assert!(kernel.joined(b"not types").is_err());
+}
