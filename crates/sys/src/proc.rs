@@ -1,5 +1,6 @@
 //! Reading `/proc`. All parsing is of hostile text, because a process chooses its own name.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -382,23 +383,31 @@ pub fn kernel_symbol(name: &str) -> Option<u64> {
 }
 
 /// Symbols of the kernel and of its modules.
-pub struct KernelSymbols(Vec<u8>);
+pub struct KernelSymbols {
+    /// By name: modules, in brackets, and addresses.
+    named: HashMap<Vec<u8>, Vec<(Vec<u8>, u64)>>,
+    /// All addresses, rising.
+    addresses: Vec<u64>,
+}
 
 impl KernelSymbols {
     /// Reads them.
     pub fn read() -> io::Result<KernelSymbols> {
-        fs::read("/proc/kallsyms").map(KernelSymbols)
+        let text = fs::read("/proc/kallsyms")?;
+        let (mut named, mut addresses) = (HashMap::<_, Vec<_>>::new(), Vec::new());
+        for ([name, module], address) in symbols(&text) {
+            named.entry(name.to_vec()).or_default().push((module.to_vec(), address));
+            addresses.push(address);
+        }
+        addresses.sort_unstable();
+        Ok(KernelSymbols { named, addresses })
     }
 
     /// The address of a function, and how many bytes there are to the next symbol. None too where addresses are hidden.
     pub fn function(&self, module: Option<&str>, name: &str) -> Option<(u64, u64)> {
-        let in_module = |of: &[u8]| match module {
-            Some(module) => of.strip_prefix(b"[").and_then(|m| m.strip_suffix(b"]")) == Some(module.as_bytes()),
-            None => of.is_empty(),
-        };
-        let is = |words: &[&[u8]; 2]| words[0] == name.as_bytes() && in_module(words[1]);
-        let (_, address) = symbols(&self.0).find(|(words, _)| is(words))?;
-        let next = symbols(&self.0).map(|s| s.1).filter(|at| *at > address).min()?;
+        let module = module.map_or(String::new(), |m| format!("[{m}]"));
+        let address = self.named.get(name.as_bytes())?.iter().find(|(of, _)| of == module.as_bytes())?.1;
+        let next = self.addresses.get(self.addresses.partition_point(|at| *at <= address))?;
         Some((address, next - address))
     }
 }

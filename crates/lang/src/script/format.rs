@@ -105,6 +105,19 @@ impl Format {
         Ok(Format { pieces })
     }
 
+    /// A line of columns.
+    pub(super) fn columns(specs: impl Iterator<Item = Spec>) -> Format {
+        let mut pieces = Vec::new();
+        for spec in specs {
+            if !pieces.is_empty() {
+                pieces.push(Piece::Text(b" ".into()));
+            }
+            pieces.push(Piece::Value(spec));
+        }
+        pieces.push(Piece::Text(b"\n".into()));
+        Format { pieces }
+    }
+
     /// How many values it takes.
     pub fn values(&self) -> impl Iterator<Item = &Spec> {
         self.pieces.iter().filter_map(|p| if let Piece::Value(s) = p { Some(s) } else { None })
@@ -112,6 +125,32 @@ impl Format {
 }
 
 impl Spec {
+    /// For values of a type, in a column: numbers to the right, what has a name to the left.
+    pub(super) fn column(ty: &Type, of_map: bool) -> Spec {
+        let text = Spec { as_: As::Text, left: true, width: 32, of_map, ..Spec::PLAIN };
+        match ty {
+            Type::Buffer(_) => Spec { as_: As::Bytes, ..text },
+            ty if text.takes(ty) => text,
+            ty => {
+                let signed = ty.as_int().is_some_and(|c| c.signed);
+                Spec { as_: if signed { As::Signed } else { As::Unsigned }, width: 16, of_map, ..Spec::PLAIN }
+            }
+        }
+    }
+
+    const PLAIN: Spec = Spec {
+        left: false,
+        plus: false,
+        blank: false,
+        alternate: false,
+        zeros: false,
+        of_map: false,
+        width: 0,
+        precision: None,
+        size: 0,
+        as_: As::Signed,
+    };
+
     /// As it is written, without flags.
     pub fn name(&self) -> &'static str {
         match self.as_ {
@@ -166,18 +205,7 @@ fn unknown(rest: &[u8], span: Span) -> Diagnostic {
 
 /// What follows a `%`, and the rest.
 fn spec(text: &[u8]) -> Option<(Spec, &[u8])> {
-    let mut s = Spec {
-        left: false,
-        plus: false,
-        blank: false,
-        alternate: false,
-        zeros: false,
-        of_map: false,
-        width: 0,
-        precision: None,
-        size: 0,
-        as_: As::Signed,
-    };
+    let mut s = Spec::PLAIN;
     let mut rest = text;
     loop {
         match rest.first()? {

@@ -77,7 +77,7 @@ pub fn watch(ask: &Ask) -> Result<Status> {
     }
 }
 
-/// The same command without the option.
+/// Starts trapline with its own arguments, `--watch` left out.
 fn start() -> Result<Child> {
     let failed = |e: std::io::Error| Error::failed("--watch", e.to_string(), "run the script without it");
     Command::new("/proc/self/exe").args(without(std::env::args_os().skip(1))).spawn().map_err(failed)

@@ -634,11 +634,13 @@ impl Checker<'_> {
                 return Err(e.hint(format!("print(@{name}) shows it")));
             }
         }
-        let (text, at) = match format {
-            Some((text, at)) => (text.clone(), at),
-            None => (columns(keys, maps.iter().map(|m| &m.3)), span),
+        let (format, at) = match format {
+            Some((text, at)) => (Format::parse(text, at)?, at),
+            None => {
+                let of_maps = maps.iter().map(|m| Spec::column(&m.3, true));
+                (Format::columns(keys.iter().map(|ty| Spec::column(ty, false)).chain(of_maps)), span)
+            }
         };
-        let format = Format::parse(&text, at)?;
         let (mut of_key, mut of_maps) = (keys.iter().enumerate(), maps.iter().enumerate());
         let (mut args, mut types) = (Vec::new(), Vec::new());
         for spec in format.values() {
@@ -710,27 +712,6 @@ impl Checker<'_> {
         self.sites.push(ir::Site { span, format, args: out.iter().map(|x| x.ty.clone()).collect(), own });
         Ok(Stmt::Write(writing, self.sites.len() - 1, out))
     }
-}
-
-/// A format for the parts of a key, and the values of maps: a column each.
-fn columns<'t>(keys: &[Type], maps: impl Iterator<Item = &'t Type>) -> Vec<u8> {
-    let conversion = |ty: &Type| match ty {
-        Type::Buffer(_) => "r",
-        ty if ty.as_int().is_some_and(|c| c.signed) => "d",
-        ty if ty.as_int().is_some() => "u",
-        _ => "s",
-    };
-    let mut columns: Vec<String> = Vec::new();
-    for ty in keys {
-        let conversion = conversion(ty);
-        columns.push(if matches!(conversion, "d" | "u") {
-            format!("%16{conversion}")
-        } else {
-            format!("%-32{conversion}")
-        });
-    }
-    columns.extend(maps.map(|ty| format!("%@16{}", conversion(ty))));
-    (columns.join(" ") + "\n").into_bytes()
 }
 
 fn parts(n: usize) -> String {
