@@ -64,7 +64,7 @@ fn functions_of_modules_have_types_and_are_those_of_the_module() {
         || !std::fs::read_to_string("/proc/mounts")
             .is_ok_and(|all| all.starts_with("overlay / ") || all.contains("\noverlay / "))
     {
-        return lab::skip("kernel:overlay", "the root file system is no overlay by a module");
+        return lab::skip("overlay", "the root file system is no overlay by a module");
     }
     let command = "cat /etc/hostname /etc/hosts /etc/hosts";
     let wanted = |name: &str| format!("str({name}.f_path.dentry.d_name.name) == \"hosts\"");
@@ -115,7 +115,7 @@ fn offsets_are_those_of_instructions() {
 fn what_the_kernel_does_not_let_be_traced_is_named() {
     let list = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions").unwrap_or_default();
     if list.is_empty() {
-        return lab::skip("kernel:ftrace", "this kernel lists no functions that may be traced");
+        return lab::skip("kprobe", "this kernel lists no functions that may be traced");
     }
     let Some(out) = run("kprobe:exc_page_fault { }", "true") else { return };
     assert!(out.code() == 2 && out.stderr.contains("does not let it be traced"), "{}", out.stderr);
