@@ -271,9 +271,9 @@ fn arrays_of_strings_are_joined() {
     let Some(program) = testkit::compile("gcc", "script_calls", "script_calls.c", &["-O1", "-pthread"]) else { return };
     let text = "tracepoint:syscalls:sys_enter_execve { join(args.argv); } syscall:execve { join(args.argv, \"+\"); }";
     let many = (1..20).map(|n| n.to_string()).collect::<Vec<_>>();
-    let command = format!("sh -c 'exec /bin/echo one \"\" {}'", many.join(" "));
+    let command = format!("sh -c 'exec /bin/true one \"\" {}'", many.join(" "));
     let line = |separator: &str| {
-        [&["/bin/echo", "one", ""][..], &many.iter().map(String::as_str).collect::<Vec<_>>()[..13]]
+        [&["/bin/true", "one", ""][..], &many.iter().map(String::as_str).collect::<Vec<_>>()[..13]]
             .concat()
             .join(separator)
             + "\n"
