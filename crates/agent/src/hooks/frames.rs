@@ -1,7 +1,9 @@
 //! Unwinding through stubs: the stand-ins for `_Unwind_Find_FDE` and `_Unwind_Backtrace` of libgcc.
 //!
 //! A pc in a moved beginning has the description of the original. A pc in a stub gets a description of its own, made for the frame that is
-//! being unwound, in the thread's memory: a CIE and an FDE that say where the CFA is, and what the return address is.
+//! being unwound, in the thread's memory: a CIE and an FDE that say where the CFA is, and what the return address is. So does one behind the
+//! push of a moved call, whose caller is the call itself. The pc may be that of any instruction: an asynchronous cancellation unwinds from
+//! there.
 //!
 //! - The caller's CFA is the stub's too. libgcc compares CFAs to find a frame again, and counts a signal frame's as one less: so stubs are
 //!   signal frames (augmentation `S`). For the caller of a signal frame, libgcc does not subtract 1 from the return address: the description
@@ -19,6 +21,7 @@ use crate::thread::{ENTRY, Local, local};
 use abi::message::Hook;
 use abi::stub::Layout;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// struct dwarf_eh_bases of libgcc.
 #[repr(C)]
@@ -53,11 +56,11 @@ const RA: u8 = 16;
 /// # Safety
 /// As of libgcc's, which passes bases that are in its own frame.
 pub unsafe extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
-    let Some((layout, offset)) = areas::stub_of(pc) else {
+    let Some(frame) = frame_at(pc) else {
         let original = original(Hook::FindFde);
         // SAFETY: the plan has put a relocated `_Unwind_Find_FDE` there.
         let original: extern "C" fn(u64, *mut Bases) -> u64 = unsafe { core::mem::transmute(original) };
-        let Some(moved) = areas::moved(pc).filter(|m| m.lowered == 0) else { return original(pc, bases) };
+        let Some(moved) = areas::moved(pc) else { return original(pc, bases) };
         let found = original(moved.original, bases);
         if found != 0 {
             // Tables of a function count from its beginning: that is as far from the pc as it is from the instruction.
@@ -69,12 +72,22 @@ pub unsafe extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
     };
     // SAFETY: the caller's own.
     unsafe { bases.write(Bases { text: 0, data: 0, function: pc }) };
-    let local = local();
-    if local.top.load(Relaxed) == 0 {
-        return 0;
-    }
     // SAFETY: so says the caller.
-    describe(local, pc, frame(layout, offset), unsafe { known_cfa(pc, bases) })
+    describe(local(), pc, frame, unsafe { known_cfa(pc, bases) })
+}
+
+/// The frame of what is not the program's at a pc.
+fn frame_at(pc: u64) -> Option<Frame> {
+    if let Some(by) = areas::raises_at(pc) {
+        // In front of a stub or of a hook: the stack pointer is not yet what it was at the call.
+        return Some(Frame { cfa: 8_u32.wrapping_add_signed(by), returns: Returns::ToMemory });
+    }
+    if let Some((layout, offset)) = areas::stub_of(pc) {
+        return Some(frame(layout, offset));
+    }
+    // A moved call has pushed its return address, and not jumped yet: the program is at the call.
+    let moved = areas::moved(pc).filter(|m| m.lowered != 0)?;
+    Some(Frame { cfa: moved.lowered as u32, returns: Returns::To(moved.original) })
 }
 
 /// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.
@@ -114,8 +127,8 @@ extern "C" fn visit_own(context: u64, walk: u64) -> u32 {
         if !core::mem::replace(&mut walk.begun, true) {
             return GO_ON;
         }
-        if areas::stub_of(pc).is_some() {
-            walk.behind_stub = true;
+        if let Some(frame) = frame_at(pc) {
+            walk.behind_stub = !matches!(frame.returns, Returns::To(_));
             return GO_ON;
         }
         if !core::mem::take(&mut walk.behind_stub) || flags & SIGNAL_FRAME == 0 {
@@ -136,17 +149,38 @@ extern "C" fn personality(_version: i32, actions: u32, _class: u64, _exception: 
     const CONTINUE_UNWIND: u32 = 8;
     // SAFETY: libgcc's context, in which the CFA is that of the frame below. `describe` has checked that it is one.
     let (sp, pc) = unsafe { (load(context + CONTEXT_CFA), load(context + CONTEXT_RA)) };
-    if let Some((layout, offset)) = areas::stub_of(pc).filter(|_| actions & CLEANUP_PHASE != 0) {
-        shadow::leave_frame(local(), sp.wrapping_add(u64::from(frame(layout, offset).0)).wrapping_sub(8));
+    let frame = frame_at(pc).filter(|f| actions & CLEANUP_PHASE != 0 && !matches!(f.returns, Returns::To(_)));
+    if let Some(frame) = frame {
+        shadow::leave_frame(local(), sp.wrapping_add(u64::from(frame.cfa)).wrapping_sub(8));
     }
     CONTINUE_UNWIND
 }
 
-/// Where the CFA is, and whether the return address is in the shadow stack.
-fn frame(layout: &Layout, offset: u32) -> (u32, bool) {
+/// A frame that is not the program's.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// The CFA is rsp plus this.
+    cfa: u32,
+    returns: Returns,
+}
+
+/// Where the caller goes on.
+#[derive(Clone, Copy)]
+enum Returns {
+    /// The shadow stack has the return address, if the stack has that of a stub.
+    ToShadow,
+    /// It is below the CFA.
+    ToMemory,
+    /// At an instruction, which has not been executed.
+    To(u64),
+}
+
+/// The frame of a stub.
+fn frame(layout: &Layout, offset: u32) -> Frame {
     // A return address less 1 is in the call; what counts is behind it.
     let offset = if offset + 1 == layout.returns { layout.returns } else { offset };
-    layout.frames.iter().rev().find(|f| f.from <= offset).map_or((0, true), |f| (f.cfa, f.shadow))
+    let found = layout.frames.iter().rev().find(|f| f.from <= offset).map_or((0, true), |f| (f.cfa, f.shadow));
+    Frame { cfa: found.0, returns: if found.1 { Returns::ToShadow } else { Returns::ToMemory } }
 }
 
 /// The CFA of the frame below, which libgcc has before `bases`, then the return address, then a pointer.
@@ -192,11 +226,37 @@ impl Writer {
     }
 }
 
-/// Writes a CIE and an FDE, and returns the address of the FDE.
-fn describe(local: &Local, pc: u64, (cfa, in_shadow): (u32, bool), known: Option<u64>) -> u64 {
-    let number = local.frame.fetch_add(1, Relaxed) % DESCRIPTIONS;
-    let at = local.memory.load(Relaxed) + u64::from(number) * SIZE as u64;
-    let mut w = Writer { at: at as *mut u8, len: 0 };
+/// Descriptions for threads that have no memory yet: their first call is about to give it to them.
+static SPARE: [AtomicU64; DESCRIPTIONS as usize * SIZE / 8] = [const { AtomicU64::new(0) }; _];
+/// Which of those was used last.
+static USED: AtomicU32 = AtomicU32::new(0);
+
+/// Room for a description.
+fn room(local: &Local) -> *mut u8 {
+    let (memory, used) = match local.memory.load(Relaxed) {
+        0 => (SPARE.as_ptr() as u64, &USED),
+        memory => (memory, &local.frame),
+    };
+    (memory + u64::from(used.fetch_add(1, Relaxed) % DESCRIPTIONS) * SIZE as u64) as *mut u8
+}
+
+/// Writes a CIE and an FDE, and returns the address of the FDE; 0 where it cannot be known where the caller goes on.
+fn describe(local: &Local, pc: u64, Frame { cfa, returns }: Frame, known: Option<u64>) -> u64 {
+    let place = known.map(|sp| sp.wrapping_add(u64::from(cfa)).wrapping_sub(8));
+    let returns = match (returns, place) {
+        // The slow code of an exit puts the address back before it goes on in the stub.
+        // SAFETY: the frame is being unwound: its return address can be read.
+        (Returns::ToShadow, Some(place)) if !areas::is_return(unsafe { load(place) }) => Returns::ToMemory,
+        (Returns::ToShadow, Some(place)) => {
+            shadow::return_address(local, place).map_or(returns, |address| Returns::To(address.wrapping_sub(1)))
+        }
+        _ => returns,
+    };
+    if matches!(returns, Returns::ToShadow) && local.top.load(Relaxed) == 0 {
+        return 0;
+    }
+    let at = room(local);
+    let mut w = Writer { at, len: 0 };
     // Length, no CIE pointer, version, augmentation, factors of code and data, return address; pointers are absolute.
     w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]);
     if known.is_some() {
@@ -204,35 +264,38 @@ fn describe(local: &Local, pc: u64, (cfa, in_shadow): (u32, bool), known: Option
     } else {
         w.put(b"zRS\0").put(&[1, 0x78, RA, 1, 0]);
     }
-    w.put(&[DEF_CFA, RSP, cfa as u8]);
+    w.put(&[DEF_CFA, RSP]);
+    let mut rest = cfa;
+    while rest >= 0x80 {
+        w.put(&[rest as u8 | 0x80]);
+        rest >>= 7;
+    }
+    w.put(&[rest as u8]);
     w.finish(0);
     let fde = w.len;
     w.put(&[0; 4]).put(&((fde + 4) as u32).to_le_bytes()).number(pc).number(1).put(&[0]);
     w.put(&[VAL_EXPRESSION, RA, 0]);
     let expression = w.len;
-    let address = known
-        .filter(|_| in_shadow)
-        .and_then(|sp| shadow::return_address(local, sp.wrapping_add(u64::from(cfa)).wrapping_sub(8)));
-    if let Some(address) = address {
-        w.put(&[CONST8U]).number(address.wrapping_sub(1));
-    } else if in_shadow {
-        let top = &raw const local.top as u64;
-        let size = ENTRY as u8;
-        w.put(&[LIT0 + 8, MINUS, DUP, CONST8U]).number(top).put(&[DEREF]);
-        // Each round: the entry below; on while its slot is not above the CFA's.
-        let round = w.len;
-        w.put(&[CONST1U, size, MINUS, DUP, DEREF, PICK, 2, LE, BRA]);
-        let back = round as i64 - (w.len as i64 + 2);
-        w.put(&(back as i16).to_le_bytes());
-        w.put(&[PLUS_UCONST, size + 8, DEREF, LIT0 + 1, MINUS]);
-    } else {
-        w.put(&[LIT0 + 8, MINUS, DEREF, LIT0 + 1, MINUS]);
-    }
+    match returns {
+        Returns::To(address) => w.put(&[CONST8U]).number(address),
+        Returns::ToMemory => w.put(&[LIT0 + 8, MINUS, DEREF, LIT0 + 1, MINUS]),
+        Returns::ToShadow => {
+            let top = &raw const local.top as u64;
+            let size = ENTRY as u8;
+            w.put(&[LIT0 + 8, MINUS, DUP, CONST8U]).number(top).put(&[DEREF]);
+            // Each round: the entry below; on while its slot is not above the CFA's.
+            let round = w.len;
+            w.put(&[CONST1U, size, MINUS, DUP, DEREF, PICK, 2, LE, BRA]);
+            let back = round as i64 - (w.len as i64 + 2);
+            w.put(&(back as i16).to_le_bytes());
+            w.put(&[PLUS_UCONST, size + 8, DEREF, LIT0 + 1, MINUS])
+        }
+    };
     let len = (w.len - expression) as u8;
     let end = w.len;
     w.len = expression - 1;
     w.put(&[len]);
     w.len = end;
     w.finish(fde);
-    at + fde as u64
+    at as u64 + fde as u64
 }

@@ -416,3 +416,32 @@ fn a_storm_of_processes_leaves_nothing_behind() {
     assert_eq!(number(&r.stats["stacks"]["tables"], "no_room"), 0, "{}", r.stats);
     assert!(most < 400 << 10, "{most} kB");
 }
+
+/// In every instruction of a call, and of what trapline adds to it, the stack can be unwound.
+#[test]
+fn programs_can_unwind_from_any_instruction_of_a_traced_call() {
+    let builds: [(&str, &str, &[&str]); 5] = [
+        ("gcc", "each_instruction_1", &["-O1"]),
+        ("gcc", "each_instruction_2", &["-O2", "-fcf-protection"]),
+        ("gcc", "each_instruction_s", &["-Os"]),
+        ("clang", "each_instruction_c", &["-O2"]),
+        ("gcc", "each_instruction_pg", &["-O1", "-pg"]),
+    ];
+    let dir = lab::scratch();
+    for (compiler, name, flags) in builds {
+        let Some(program) = compile(compiler, name, "each_instruction.c", flags) else { continue };
+        let bare = lab::run(lab::as_user(User::Me, &[&program]).current_dir(&dir));
+        assert_eq!(bare.out(), "20, of some hundred steps: yes, not unwound: 0\n", "{name}: {}", bare.stderr);
+        let ways: [&[&str]; 4] = [
+            &["graph", "-q", "--as", "functions=/dev/null", "-F", "outer"],
+            &["graph", "-q", "--as", "functions=/dev/null", "-F", "outer", "-t", "1us"],
+            &["record", "-q", "-o", name, "-e", "function:deep", "-e", "function:leaf"],
+            &["heap", "-q", "--as", "totals=/dev/null"],
+        ];
+        for way in ways {
+            let command = [way, &["--", &program]].concat();
+            let out = lab::run(lab::trapline(User::Me, &command).current_dir(&dir));
+            assert_eq!((out.code(), out.out()), (0, bare.out()), "{command:?}: {}", out.stderr);
+        }
+    }
+}

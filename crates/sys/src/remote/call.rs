@@ -206,6 +206,7 @@ impl<'t> Caller<'t> {
         let r = &mut to.0;
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
         (r.rip, r.rax, r.orig_rax) = (self.instruction, number as u64, u64::MAX);
+        r.eflags &= !0x100;
         ptrace::set_all_registers(tid, &to)?;
         if let Err(e) = self.step_call() {
             if e.kind() == io::ErrorKind::TimedOut {
@@ -305,8 +306,8 @@ impl<'t> Caller<'t> {
         [r.rdi, r.rsi, r.rdx, r.rcx, r.r8, r.r9] = arguments;
         (r.rip, r.rsp, r.rbp, r.rax, r.orig_rax) = (self.memory, stack, 0, 0, u64::MAX);
         (r.rbx, r.r12) = (block, function);
-        // The direction flag is clear in every function.
-        r.eflags &= !0x400;
+        // The direction flag is clear in every function. With the trap flag, and its signal blocked, the first instruction would be the last.
+        r.eflags &= !0x500;
         ptrace::set_all_registers(tid, &to)?;
         self.thread.run()
     }
