@@ -1,7 +1,7 @@
 // Executes calls one instruction at a time, with the trap flag, and unwinds at each instruction, as an asynchronous cancellation may at any:
 // the frame of `outermost` is met every time. Prints a sum, and how often it was not.
 //
-// The handler of SIGTRAP is set by the system call: the C library does not know of it. Functions with names of local labels are in no
+// The handler of SIGTRAP is set by the system call, so that the C library does not know of it; with a second argument, by sigaction(3). Functions with names of local labels are in no
 // table of symbols.
 #define _GNU_SOURCE
 #include <signal.h>
@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
     struct found first = {0, 0};
     _Unwind_Backtrace(look, &first);
     struct kernel_sigaction action = {step, SA_SIGINFO | 0x04000000, back, 0};
-    if (syscall(SYS_rt_sigaction, SIGTRAP, &action, NULL, 8)) return 1;
+    struct sigaction known = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+    if (argc > 2 ? sigaction(SIGTRAP, &known, NULL) : syscall(SYS_rt_sigaction, SIGTRAP, &action, NULL, 8)) return 1;
     int sum = 0;
     for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 2); i++) {
         __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");

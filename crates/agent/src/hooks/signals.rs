@@ -188,6 +188,32 @@ fn repair(local: &Local, context: Context) {
 /// Signals of instructions: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV.
 const FAULTS: [i32; 5] = [4, 5, 7, 8, 11];
 
+/// Whether it is the trap flag's signal for an instruction of a stub or of the agent, or within what stands for one of the program's: the
+/// program sees the steps of its own code alone. What is begun anew after each step would never end.
+fn is_step_of_ours(signal: i32, info: u64, pc: u64) -> bool {
+    const SIGTRAP: i32 = 5;
+    const TRAP_TRACE: i32 = 2;
+    // SAFETY: as in `show_original`.
+    signal == SIGTRAP
+        && unsafe { ((info + 8) as *const i32).read() } == TRAP_TRACE
+        && (areas::stub_of(pc).is_some() || areas::raises_at(pc).is_some() || is_agent(pc) || is_within(pc))
+}
+
+unsafe extern "C" {
+    safe static __ehdr_start: u8;
+    safe static etext: u8;
+}
+
+/// Whether a pc in moved code is not where the code for an instruction begins.
+fn is_within(pc: u64) -> bool {
+    areas::moved(pc).is_some_and(|moved| moved.find(moved.original) != Some(pc))
+}
+
+/// Whether a pc is in the agent's own code.
+fn is_agent(pc: u64) -> bool {
+    (&raw const __ehdr_start as u64..&raw const etext as u64).contains(&pc)
+}
+
 /// Has the program see a fault in moved code where it would be without the agent: it looks at the instruction, or leaves by an exception
 /// whose tables know the original's place.
 fn show_original(signal: i32, info: u64, context: Context) -> Option<areas::Moved> {
@@ -203,6 +229,9 @@ fn show_original(signal: i32, info: u64, context: Context) -> Option<areas::Move
 extern "C" fn stand_in(signal: i32, info: u64, context: u64) {
     // SAFETY: the kernel's own.
     let context = unsafe { Context::at(context) };
+    if is_step_of_ours(signal, info, context.pc()) {
+        return;
+    }
     let local = local();
     let moved = show_original(signal, info, context);
     let mark = shadow::MARK;

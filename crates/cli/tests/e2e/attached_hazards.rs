@@ -29,10 +29,13 @@ fn bare(dir: &Path, built: &str, scenario: &str, once: bool) -> (Outcome, u32) {
     loop {
         let since = Instant::now();
         let out = lab::run(&mut command(dir, built, scenario, rounds));
-        if once || since.elapsed() > LONG || rounds >= MOST {
+        let took = since.elapsed();
+        if once || took > LONG || rounds >= MOST {
             return (out, rounds);
         }
-        rounds *= 2;
+        // A little more than LONG, if the start of the process takes no time: a few runs find the number.
+        let wanted = u128::from(rounds) * 5 * LONG.as_micros() / (4 * took.as_micros().max(1));
+        rounds = wanted.clamp(u128::from(rounds) + 1, MOST.into()) as u32;
     }
 }
 

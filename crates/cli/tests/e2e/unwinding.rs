@@ -439,9 +439,13 @@ fn programs_can_unwind_from_any_instruction_of_a_traced_call() {
             &["heap", "-q", "--as", "totals=/dev/null"],
         ];
         for way in ways {
-            let command = [way, &["--", &program]].concat();
-            let out = lab::run(lab::trapline(User::Me, &command).current_dir(&dir));
-            assert_eq!((out.code(), out.out()), (0, bare.out()), "{command:?}: {}", out.stderr);
+            // The handler is one that the agent does not know of, and one that it does.
+            for arguments in [&["2"][..], &["2", "known"]] {
+                let command = [way, &["--", &program], arguments].concat();
+                let out = lab::run(lab::trapline(User::Me, &command).current_dir(&dir));
+                assert_eq!((out.code(), out.out()), (0, bare.out()), "{command:?}: {}", out.stderr);
+                let _ = std::fs::remove_dir_all(dir.join(name));
+            }
         }
     }
 }
