@@ -72,6 +72,8 @@ pub enum Kind {
     Index(Box<Expr>, Box<Expr>),
     /// `(a, b)`
     Tuple(Vec<Expr>),
+    /// `(x = a, y = b)`
+    Record(Vec<String>, Vec<Expr>),
     /// `{ …; x }`
     Block(Vec<Stmt>, Box<Expr>),
     /// `sizeof(type)`
@@ -294,8 +296,10 @@ pub enum StmtKind {
     Break,
     /// `continue`
     Continue,
-    /// `return`
-    Return,
+    /// `return`; of a function, `return x`
+    Return(Option<Expr>),
+    /// The statements of a function, in which `return` goes behind them.
+    Function(Vec<Stmt>),
 }
 
 /// Statements, and the expression behind the last one.

@@ -204,13 +204,12 @@ impl Diagnostic {
     /// place, the hint. `name` is the file's, `stdin` for a script from the command line.
     pub fn show(&self, name: &str, text: &str) -> String {
         let level = if self.severity == Severity::Error { "ERROR" } else { "WARNING" };
-        let (code, name) = (self.code.in_scripts().unwrap_or_default(), printable(name));
-        let mut out = format!("{name}:{}: {level}: {} [{code}]", place(self.span, text), self.message);
-        let (line, column, length) = columns(self.span, text);
-        let source = text.split('\n').nth(line - 1).unwrap_or_default();
-        let _ = write!(out, "\n{}\n{}{}", printable(source), " ".repeat(column - 1), "~".repeat(length));
+        let code = self.code.in_scripts().unwrap_or_default();
+        let mut out = format!("{}: {level}: {} [{code}]", place(name, self.span, text), self.message);
+        let at = Place::of(name, self.span, text);
+        let _ = write!(out, "\n{}\n{}{}", printable(at.source), " ".repeat(at.column - 1), "~".repeat(at.length));
         if let Some((span, what)) = &self.second {
-            let _ = write!(out, "\n{name}:{}: {what}", place(*span, text));
+            let _ = write!(out, "\n{}: {what}", place(name, *span, text));
         }
         if let Some(hint) = &self.hint {
             let _ = write!(out, "\nHINT: {hint}");
@@ -228,16 +227,43 @@ fn columns(span: Span, text: &str) -> (usize, usize, usize) {
     (line, column, length.max(1))
 }
 
-/// `LINE:COLUMN` of the first character.
-pub fn start(span: Span, text: &str) -> String {
-    let (line, column, _) = columns(span, text);
-    format!("{line}:{column}")
+/// Where a script has a span. Behind a line `#line N "FILE"` lines count from N, and are that file's.
+struct Place<'t> {
+    name: &'t str,
+    line: usize,
+    column: usize,
+    length: usize,
+    /// The line.
+    source: &'t str,
 }
 
-/// `LINE:COLUMN-COLUMN`
-pub fn place(span: Span, text: &str) -> String {
-    let (line, column, length) = columns(span, text);
-    format!("{line}:{column}-{}", column + length)
+impl<'t> Place<'t> {
+    fn of(name: &'t str, span: Span, text: &'t str) -> Place<'t> {
+        let (line, column, length) = columns(span, text);
+        let source = text.split('\n').nth(line - 1).unwrap_or_default();
+        let own = Place { name, line, column, length, source };
+        let before = text.get(..span.start).unwrap_or(text);
+        let first = before.starts_with("#line ").then_some(0);
+        let marker = before.rfind("\n#line ").map(|at| at + 1).or(first);
+        let Some((marked, rest)) = marker.and_then(|at| before[at..].split_once('\n')) else { return own };
+        let words = marked["#line ".len()..].trim().split_once(' ').unwrap_or((marked["#line ".len()..].trim(), ""));
+        let Ok(first) = words.0.parse::<usize>() else { return own };
+        let file = words.1.trim().trim_matches('"');
+        let line = first.saturating_add(rest.matches('\n').count());
+        Place { name: if file.is_empty() { name } else { file }, line, ..own }
+    }
+}
+
+/// `NAME:LINE:COLUMN` of the first character.
+pub fn start(name: &str, span: Span, text: &str) -> String {
+    let at = Place::of(name, span, text);
+    format!("{}:{}:{}", printable(at.name), at.line, at.column)
+}
+
+/// `NAME:LINE:COLUMN-COLUMN`
+pub fn place(name: &str, span: Span, text: &str) -> String {
+    let at = Place::of(name, span, text);
+    format!("{}:{}:{}-{}", printable(at.name), at.line, at.column, at.column + at.length)
 }
 
 /// One character for each, so that carets and tildes stay below what they mean.

@@ -47,6 +47,8 @@ pub(crate) struct Parser<'t> {
     /// The names that a script gives to types.
     pub typedefs: BTreeSet<String>,
     pub warnings: Vec<Diagnostic>,
+    /// `return` may have a value.
+    pub in_function: bool,
 }
 
 fn highest(list: &[Expr]) -> usize {
@@ -56,7 +58,7 @@ fn highest(list: &[Expr]) -> usize {
 impl<'t> Parser<'t> {
     /// Of a script.
     pub fn new(t: Tokens<'t>) -> Parser<'t> {
-        Parser { t, params: None, typedefs: BTreeSet::new(), warnings: Vec::new() }
+        Parser { t, params: None, typedefs: BTreeSet::new(), warnings: Vec::new(), in_function: false }
     }
 }
 
@@ -351,17 +353,15 @@ impl Parser<'_> {
         self.node(Kind::Block(body.stmts, value), span, below)
     }
 
-    /// `(x)`, `(a, b)` or `(type)x`.
+    /// `(x)`, `(a, b)`, `(x = a, y = b)` or `(type)x`.
     fn group(&mut self) -> Result<Expr> {
         if self.at_type(1)? {
             return self.cast();
         }
         let (_, start) = self.t.next()?;
         let script = self.params.is_none();
-        if script && matches!((self.t.peek()?.clone(), self.t.peek_at(1)?), (Token::Name(_), Token::Sym("="))) {
-            let span = self.t.span()?;
-            let e = Diagnostic::new(Code::Unsupported, span, "tuples with named parts are not in this version");
-            return Err(e.hint("write (a, b), and .0 and .1 for its parts"));
+        if script && self.at_member()? {
+            return self.record(start);
         }
         let mut first = self.expr()?;
         if !(script && self.t.at(",")?) {
@@ -376,6 +376,31 @@ impl Parser<'_> {
         let end = self.t.expect(")")?;
         let below = highest(&list);
         self.node(Kind::Tuple(list), start.to(end), below)
+    }
+
+    /// Whether `name =` follows.
+    fn at_member(&mut self) -> Result<bool> {
+        Ok(matches!((self.t.peek()?.clone(), self.t.peek_at(1)?), (Token::Name(_), Token::Sym("="))))
+    }
+
+    /// The rest of `(x = a, y = b)`.
+    fn record(&mut self, start: Span) -> Result<Expr> {
+        let (mut names, mut list) = (Vec::new(), Vec::new());
+        while self.at_member()? {
+            let (name, span) = self.t.name("the name of a member")?;
+            if names.contains(&name) {
+                return Err(Diagnostic::new(Code::Field, span, format!("a second member '{name}'")));
+            }
+            self.t.expect("=")?;
+            names.push(name);
+            list.push(self.expr()?);
+            if !self.t.eat(",")? {
+                break;
+            }
+        }
+        let end = self.t.expect(")")?;
+        let below = highest(&list);
+        self.node(Kind::Record(names, list), start.to(end), below)
     }
 
     fn node(&self, kind: Kind, span: Span, below: usize) -> Result<Expr> {

@@ -112,18 +112,27 @@ impl Parser<'_> {
             "break" | "continue" | "return" => {
                 self.t.next()?;
                 if word == "return" && !self.t.at(";")? && !self.t.at("}")? {
-                    let span = self.t.span()?;
-                    return Err(Diagnostic::new(Code::Place, span, "a clause returns no value").hint("write return;"));
+                    return self.return_value(start);
                 }
                 let kind = match word.as_str() {
                     "break" => StmtKind::Break,
                     "continue" => StmtKind::Continue,
-                    _ => StmtKind::Return,
+                    _ => StmtKind::Return(None),
                 };
                 self.stmt(kind, start, 0)
             }
             _ => self.simple(start),
         }
+    }
+
+    fn return_value(&mut self, start: Span) -> Result<Option<Stmt>> {
+        let value = self.expr()?;
+        if !self.in_function {
+            let e = Diagnostic::new(Code::Place, value.span, "a clause returns no value");
+            return Err(e.hint("write return;"));
+        }
+        let below = value.height;
+        self.stmt(StmtKind::Return(Some(value)), start, below)
     }
 
     fn block_statement(&mut self, body: Body, start: Span) -> Result<Option<Stmt>> {

@@ -46,7 +46,7 @@ pub struct MapDeclaration {
     pub span: Span,
 }
 
-/// A macro.
+/// A macro, or a function, which is one whose parameters are values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Macro {
     /// Its name.
@@ -55,12 +55,14 @@ pub struct Macro {
     pub params: Vec<MacroParam>,
     /// Statements, and the value at the end.
     pub body: Body,
+    /// Of a function: the type of its value, if it is declared.
+    pub function: Option<Option<TypeName>>,
     /// The place of its name.
     pub span: Span,
 }
 
 /// What a macro takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum MacroParam {
     /// A variable, which the macro may change.
     Var(String),
@@ -68,6 +70,8 @@ pub enum MacroParam {
     Map(String),
     /// Any expression.
     Expr(String),
+    /// The value of an expression, in a variable of the function's own: its name, and its type if it is declared.
+    Value(String, Option<TypeName>),
 }
 
 /// Some probes, and what happens when one of them is reached.

@@ -92,7 +92,7 @@ impl Declarations {
                 (size.checked_mul(*n).filter(|s| *s <= MAX_SIZE)?, align)
             }
             Type::Struct(name) => self.structs.get(name).map(|s| (s.size, s.align))?,
-            Type::Tuple(list) => {
+            Type::Tuple(list) | Type::Record(_, list) => {
                 let (mut at, mut most) = (0u64, 1);
                 for t in list {
                     let (size, align) = self.size(t)?;

@@ -1,7 +1,8 @@
 //! Macros: every use is replaced with a block that has the macro's statements, and its value.
 //!
 //! They are hygienic: a macro's own variables are not those of its user, and it sees maps that it is given only. Several macros of
-//! one name differ in how many parameters they take, and of which kind.
+//! one name differ in how many parameters they take, and of which kind. Functions are replaced too: their parameters are values, and they
+//! see all maps.
 //!
 //! Invariant: what comes out is at most [`ast::MAX_HEIGHT`] high and has at most [`MAX_NODES`] nodes of macros.
 
@@ -42,6 +43,10 @@ struct Scope {
     vars: BTreeMap<String, String>,
     maps: BTreeMap<String, String>,
     exprs: BTreeMap<String, Expr>,
+    /// Of a function: it sees all maps.
+    is_function: bool,
+    /// Of one that has a value: the variable for it, and its type if it is declared.
+    value: Option<(String, Option<TypeName>)>,
 }
 
 impl Scope {
@@ -54,6 +59,7 @@ impl Scope {
     fn map(&self, name: &mut String, span: Span) -> Result<()> {
         match (self.unique, self.maps.get(name)) {
             (None, _) => {}
+            _ if self.is_function => {}
             _ if name.starts_with(OF_THREADS) => {}
             (_, Some(given)) => name.clone_from(given),
             _ => {
@@ -129,7 +135,26 @@ impl Expander<'_> {
                 self.stmts(body, s)?;
                 height(body)
             }
-            StmtKind::Break | StmtKind::Continue | StmtKind::Return => 0,
+            StmtKind::Function(body) => {
+                self.stmts(body, s)?;
+                height(body)
+            }
+            StmtKind::Return(value) => {
+                value.iter_mut().try_for_each(|e| self.expr(e, s))?;
+                let below = value.as_ref().map_or(0, |v| v.height);
+                if let (Some(given), Some((name, ty))) = (value.take(), &s.value) {
+                    let given = converted(given, ty.as_ref())?;
+                    let below = given.height;
+                    let target = node(Kind::Var(name.clone()), given.span, 0)?;
+                    let list = [StmtKind::Assign(target, None, given), StmtKind::Return(None)];
+                    let list = list.map(|kind| Stmt { kind, span, height: below + 1 });
+                    stmt.kind = StmtKind::Block(list.into());
+                    below + 1
+                } else {
+                    below
+                }
+            }
+            StmtKind::Break | StmtKind::Continue => 0,
         };
         if below >= ast::MAX_HEIGHT {
             return Err(too_deep(span));
@@ -197,7 +222,7 @@ impl Expander<'_> {
                 }
                 below
             }
-            Kind::All(list) | Kind::Any(list) | Kind::Tuple(list) => self.exprs(list, s)?,
+            Kind::All(list) | Kind::Any(list) | Kind::Tuple(list) | Kind::Record(_, list) => self.exprs(list, s)?,
             Kind::Unary(_, a)
             | Kind::Step { target: a, .. }
             | Kind::Field(a, ..)
@@ -249,13 +274,15 @@ impl Expander<'_> {
     fn call(&mut self, name: &str, list: Vec<Expr>, span: Span) -> Result<Expr> {
         let m = self.overload(name, &list, span)?;
         if self.within.contains(&m.name.as_str()) {
-            let e = Diagnostic::new(Code::Macro, span, format!("the macro '{name}' uses itself"));
+            let kind = if m.function.is_some() { "function" } else { "macro" };
+            let e = Diagnostic::new(Code::Macro, span, format!("the {kind} '{name}' uses itself"));
             return Err(e
                 .second(m.span, "it is defined here")
                 .hint("a loop does what recursion does: for $i : 0..10 { … }"));
         }
         self.unique += 1;
-        let mut scope = Scope { unique: Some(self.unique), ..Scope::default() };
+        let mut scope = Scope { unique: Some(self.unique), is_function: m.function.is_some(), ..Scope::default() };
+        let mut params = Vec::new();
         for (param, arg) in m.params.iter().zip(list) {
             match (param, arg) {
                 (MacroParam::Var(p), Expr { kind: Kind::Var(n), .. }) => drop(scope.vars.insert(p.clone(), n)),
@@ -263,9 +290,22 @@ impl Expander<'_> {
                 (MacroParam::Var(p) | MacroParam::Map(p) | MacroParam::Expr(p), arg) => {
                     drop(scope.exprs.insert(p.clone(), arg))
                 }
+                // The variable's own, so that the argument is evaluated once, and where the function is used.
+                (MacroParam::Value(p, ty), arg) => {
+                    let mut name = p.clone();
+                    scope.var(&mut name);
+                    let arg = converted(arg, ty.as_ref())?;
+                    let below = arg.height.max(ty.as_ref().map_or(0, |t| t.height));
+                    params.push(let_(name, ty.clone(), Some(arg), span, below));
+                }
             }
         }
         self.within.push(&m.name);
+        if let Some(ty) = &m.function {
+            let block = self.function(m, ty.clone(), params, scope, span);
+            self.within.pop();
+            return block;
+        }
         let mut body = m.body.clone();
         self.stmts(&mut body.stmts, &scope)?;
         let nothing = || node(Kind::Tuple(Vec::new()), span, 0).map(Box::new);
@@ -277,7 +317,66 @@ impl Expander<'_> {
     }
 }
 
+/// As C converts what a function is given, and what it returns: to the number that is declared.
+fn converted(e: Expr, ty: Option<&TypeName>) -> Result<Expr> {
+    let is_number = |t: &&TypeName| match &t.base {
+        Base::Named(name) => t.arrays.is_empty() && name != "string",
+        _ => t.pointers > 0,
+    };
+    let Some(ty) = ty.filter(is_number) else { return Ok(e) };
+    let (span, below) = (e.span, e.height.max(ty.height));
+    node(Kind::Cast(ty.clone(), Box::new(e)), span, below)
+}
+
+/// `let $name: type = value`
+fn let_(name: String, ty: Option<TypeName>, value: Option<Expr>, span: Span, below: usize) -> Stmt {
+    Stmt { kind: StmtKind::Let(name, ty, value), span, height: below + 1 }
+}
+
+/// Whether one of the statements returns a value.
+fn returns_a_value(list: &[Stmt]) -> bool {
+    list.iter().any(|s| match &s.kind {
+        StmtKind::Return(value) => value.is_some(),
+        StmtKind::If(arms, otherwise) => arms.iter().any(|a| returns_a_value(&a.1)) || returns_a_value(otherwise),
+        StmtKind::While(_, list)
+        | StmtKind::Unroll(_, list)
+        | StmtKind::ForRange(_, _, _, list)
+        | StmtKind::ForMap(_, _, _, list)
+        | StmtKind::Block(list)
+        | StmtKind::Function(list) => returns_a_value(list),
+        _ => false,
+    })
+}
+
 impl<'m> Expander<'m> {
+    /// What a use of a function becomes: its parameters, its statements, and the variable that has its value.
+    fn function(
+        &mut self,
+        m: &Macro,
+        ty: Option<TypeName>,
+        mut stmts: Vec<Stmt>,
+        mut scope: Scope,
+        span: Span,
+    ) -> Result<Expr> {
+        let mut body = m.body.stmts.clone();
+        let mut value = node(Kind::Tuple(Vec::new()), span, 0)?;
+        if ty.is_some() || returns_a_value(&body) {
+            let name = format!("{}'{}", m.name, self.unique);
+            let below = ty.as_ref().map_or(0, |t| t.height);
+            stmts.push(let_(name.clone(), ty.clone(), None, span, below));
+            scope.value = Some((name.clone(), ty));
+            value = node(Kind::Var(name), span, 0)?;
+        }
+        self.stmts(&mut body, &scope)?;
+        let below = height(&body);
+        if below >= ast::MAX_HEIGHT {
+            return Err(too_deep(span));
+        }
+        stmts.push(Stmt { kind: StmtKind::Function(body), span, height: below + 1 });
+        let below = height(&stmts);
+        node(Kind::Block(stmts, Box::new(value)), span, below)
+    }
+
     /// The macro of this name that takes these arguments.
     fn overload(&self, name: &str, list: &[Expr], span: Span) -> Result<&'m Macro> {
         let all = self.macros.get(name).map(Vec::as_slice).unwrap_or_default();
@@ -286,13 +385,15 @@ impl<'m> Expander<'m> {
                 && m.params.iter().zip(list).all(|(p, a)| match p {
                     MacroParam::Var(_) => matches!(a.kind, Kind::Var(_)),
                     MacroParam::Map(_) => matches!(&a.kind, Kind::Map(_, keys) if keys.is_empty()),
-                    MacroParam::Expr(_) => true,
+                    MacroParam::Expr(_) | MacroParam::Value(..) => true,
                 })
         };
         let Some(m) = all.iter().find(takes) else {
-            let e = Diagnostic::new(Code::Macro, span, format!("no macro '{name}' takes these arguments"));
+            let kind = if all.iter().any(|m| m.function.is_none()) { "macro" } else { "function" };
+            let e = Diagnostic::new(Code::Macro, span, format!("no {kind} '{name}' takes these arguments"));
             let forms: Vec<String> = all.iter().map(|m| signature(m)).collect();
-            let e = e.hint(format!("there is {}: $x takes a variable, @x a map", forms.join(", ")));
+            let takes = if kind == "macro" { ": $x takes a variable, @x a map" } else { "" };
+            let e = e.hint(format!("there is {}{takes}", forms.join(", ")));
             return Err(match all.first() {
                 Some(m) => e.second(m.span, "it is defined here"),
                 None => e,
@@ -304,7 +405,7 @@ impl<'m> Expander<'m> {
 
 fn signature(m: &Macro) -> String {
     let param = |p: &MacroParam| match p {
-        MacroParam::Var(n) => format!("${n}"),
+        MacroParam::Var(n) | MacroParam::Value(n, _) => format!("${n}"),
         MacroParam::Map(n) => format!("@{n}"),
         MacroParam::Expr(n) => n.clone(),
     };

@@ -123,6 +123,7 @@ fn keep(body: &mut [Stmt], texts: &[Option<(Space, u32)>], leaves: &[Leaf], know
             }
             Stmt::While(_, list, _)
             | Stmt::Repeat(_, list)
+            | Stmt::Function(list)
             | Stmt::Block(list)
             | Stmt::Range(_, _, _, list, _)
             | Stmt::Each(_, _, list) => keep(list, texts, leaves, known),
@@ -273,7 +274,9 @@ fn assigned<'s>(list: &'s [Stmt], sets: &mut [Vec<Option<&'s Expr>>]) {
                 arms.iter().for_each(|(_, list)| assigned(list, sets));
                 assigned(rest, sets);
             }
-            Stmt::While(_, list, _) | Stmt::Repeat(_, list) | Stmt::Block(list) => assigned(list, sets),
+            Stmt::While(_, list, _) | Stmt::Repeat(_, list) | Stmt::Block(list) | Stmt::Function(list) => {
+                assigned(list, sets)
+            }
             Stmt::Range(var, _, _, list, _) | Stmt::Each(_, var, list) => {
                 other(sets, *var, None);
                 assigned(list, sets);
@@ -428,7 +431,9 @@ impl Moves<'_> {
                     self.int(b);
                     self.stmts(list);
                 }
-                Stmt::Repeat(_, list) | Stmt::Each(_, _, list) | Stmt::Block(list) => self.stmts(list),
+                Stmt::Repeat(_, list) | Stmt::Each(_, _, list) | Stmt::Block(list) | Stmt::Function(list) => {
+                    self.stmts(list)
+                }
                 Stmt::Write(_, _, list) | Stmt::PrintKey(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
                 Stmt::Speculate(_, number) => self.int(number),
                 Stmt::PrintMap(_, a, b) => a.iter_mut().chain(b).for_each(|i| self.int(i)),

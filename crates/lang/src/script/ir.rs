@@ -302,6 +302,8 @@ pub enum Stmt {
     Join(Expr, Vec<u8>),
     /// Statements with variables of their own.
     Block(Vec<Stmt>),
+    /// Those of a function, in which [`Stmt::Return`] goes behind them.
+    Function(Vec<Stmt>),
 }
 
 /// A value of a line of maps that are printed side by side.

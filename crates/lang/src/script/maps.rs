@@ -161,7 +161,7 @@ fn compare_keys(a: &[Value], b: &[Value], types: &[Type]) -> Ordering {
 
 fn compare(a: &Value, b: &Value, ty: &Type) -> Ordering {
     match (a, b, ty) {
-        (Value::Tuple(a), Value::Tuple(b), Type::Tuple(types)) => compare_keys(a, b, types),
+        (Value::Tuple(a), Value::Tuple(b), Type::Tuple(types) | Type::Record(_, types)) => compare_keys(a, b, types),
         // Integers are compared as signed ones of their width.
         (Value::Int(a), Value::Int(b), _) => {
             let width = ty.as_int().map_or(8, |c| c.size);

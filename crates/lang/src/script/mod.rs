@@ -26,6 +26,7 @@ pub mod expand;
 pub mod format;
 mod headers;
 pub mod hoist;
+pub mod import;
 pub mod ir;
 mod library;
 pub mod maps;

@@ -2,7 +2,7 @@
 //! `crate::parse`'s.
 //!
 //! ```text
-//! #include <x>   #define N 1   struct s { … };   config = { … }   let @m = hash(9);   macro f($x) { … }   probe /p/ { … }
+//! #include <x>   #define N 1   struct s { … };   config = { … }   let @m = hash(9);   macro f($x) { … }   fn f($x) { … }   probe /p/ { … }
 //! ```
 //!
 //! Invariant: recursion is at most [`crate::tokens::MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`].
@@ -104,23 +104,14 @@ impl Reader<'_> {
             "let" if names => self.map_declaration()?,
             "macro" if names => self.macro_()?,
             "import" if after.starts_with('"') => {
-                return Err(self.unsupported(
-                    start,
-                    word,
-                    "a later version imports files; copy what you need into the script",
-                ));
+                let span = Span { start, end: start + word.len() };
+                let e = Diagnostic::new(Code::Place, span, "an import is a line of its own");
+                return Err(e.hint("write import \"FILE\"; at the beginning of a line"));
             }
-            "fn" | "subprog" if names => {
-                return Err(self.unsupported(start, word, "write a macro: macro name($x) { … }"));
-            }
+            "fn" | "subprog" if names => self.function()?,
             _ => self.clause(start)?,
         }
         Ok(true)
-    }
-
-    fn unsupported(&self, start: usize, word: &str, hint: &str) -> Diagnostic {
-        let span = Span { start, end: start + word.len() };
-        Diagnostic::new(Code::Unsupported, span, format!("'{word}' is not in this version")).hint(hint)
     }
 
     fn directive(&mut self) -> Result<()> {
@@ -324,7 +315,42 @@ impl Reader<'_> {
         self.p.t.expect(")")?;
         self.p.t.expect("{")?;
         let body = self.p.body()?;
-        self.script.macros.push(Macro { name, params, body, span });
+        self.script.macros.push(Macro { name, params, body, function: None, span });
+        Ok(())
+    }
+
+    /// `fn name($x : type, …) : type { … }`
+    fn function(&mut self) -> Result<()> {
+        self.p.t.next()?;
+        let (name, span) = self.p.t.name("the function's name")?;
+        self.p.t.expect("(")?;
+        let mut params = Vec::new();
+        while !self.p.t.at(")")? {
+            let (token, at) = self.p.t.next()?;
+            let Token::Var(n) = token else {
+                let e = Diagnostic::new(Code::Syntax, at, "expected a parameter");
+                return Err(e.hint("write $x or $x : type; a macro takes maps: macro name(@m) { … }"));
+            };
+            let ty = if self.p.t.eat(":")? { Some(self.p.type_name()?) } else { None };
+            params.push(MacroParam::Value(n, ty));
+            if !self.p.t.eat(",")? {
+                break;
+            }
+        }
+        self.p.t.expect(")")?;
+        let ty = if self.p.t.eat(":")? { Some(self.p.type_name()?) } else { None };
+        self.p.t.expect("{")?;
+        self.p.in_function = true;
+        let body = self.p.body();
+        self.p.in_function = false;
+        let Body { mut stmts, value } = body?;
+        // An expression at the end is what it does, as in C.
+        if let Some(e) = value {
+            let (span, height) = (e.span, e.height + 1);
+            stmts.push(Stmt { kind: StmtKind::Expr(*e), span, height });
+        }
+        let body = Body { stmts, value: None };
+        self.script.macros.push(Macro { name, params, body, function: Some(ty), span });
         Ok(())
     }
 

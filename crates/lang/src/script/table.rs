@@ -138,7 +138,7 @@ rows! {
     "func" Value "" Text(0), "a probe of a function", "name of the function";
     "retval" Value "" Depends, "a probe at a return, or a span", "result";
     "dur" Value "" U64, "a span", "ns from start to end";
-    "args" Value "" Depends, "a probe with named arguments", "the arguments: args.NAME";
+    "args" Value "" Depends, "a probe with named arguments", "the arguments: args.NAME, or all of them";
     "strace" Value "" Text(0), "an event of trapline", "the event as `trapline trace` shows it";
     "usermode" Value "" Bool, "root", "whether the processor was in user mode";
     "rand" Value "" U32, "", "a random number";

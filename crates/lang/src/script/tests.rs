@@ -1139,20 +1139,14 @@ fn settings_and_declared_maps() {
                 ~~
             HINT: write let @name = hash(100);
 
-            stdin:1:1-7: ERROR: 'import' is not in this version [S0016]
+            stdin:1:1-7: ERROR: an import is a line of its own [S0015]
             import "x.bt"; begin { }
             ~~~~~~
-            HINT: a later version imports files; copy what you need into the script
+            HINT: write import "FILE"; at the beginning of a line
 
-            stdin:1:1-3: ERROR: 'fn' is not in this version [S0016]
-            fn f($x) { } begin { }
-            ~~
-            HINT: write a macro: macro name($x) { … }
+            begin
 
-            stdin:1:15-16: ERROR: tuples with named parts are not in this version [S0016]
-            begin { $r = (a = 1, b = 2); }
-                          ~
-            HINT: write (a, b), and .0 and .1 for its parts
+            begin (a=int8,b=int8)
 
             begin
             stdin:1:1-22: WARNING: '@unused' is declared and never used [S0006]

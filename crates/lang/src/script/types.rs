@@ -58,6 +58,8 @@ pub enum Type {
     Struct(String),
     /// Several values.
     Tuple(Vec<Type>),
+    /// Several values with names.
+    Record(Vec<String>, Vec<Type>),
     /// A stack of at most so many frames.
     Stack(Space, StackMode, u32),
     /// An address that is shown by its symbol.
@@ -237,7 +239,7 @@ impl Type {
     pub(super) fn weight(&self) -> usize {
         match self {
             Type::Pointer(of, _) | Type::Array(of, _) => 1 + of.weight(),
-            Type::Tuple(list) => 1 + list.iter().map(Type::weight).sum::<usize>(),
+            Type::Tuple(list) | Type::Record(_, list) => 1 + list.iter().map(Type::weight).sum::<usize>(),
             _ => 1,
         }
     }
@@ -320,6 +322,10 @@ impl fmt::Display for Type {
                 let list: Vec<String> = list.iter().map(Type::to_string).collect();
                 write!(f, "({})", list.join(","))
             }
+            Type::Record(names, list) => {
+                let list: Vec<String> = names.iter().zip(list).map(|(n, t)| format!("{n}={t}")).collect();
+                write!(f, "({})", list.join(","))
+            }
             Type::Stack(Space::Kernel, ..) => f.write_str("kstack"),
             Type::Stack(Space::User, ..) => f.write_str("ustack"),
             Type::Symbol(Space::Kernel) => f.write_str("ksym"),
@@ -368,8 +374,10 @@ pub struct Slot {
     other: Type,
     /// What it was declared to be.
     pub declared: Option<Type>,
-    /// The parts, where it is a tuple.
+    /// The parts, where it is a tuple or a record.
     parts: Vec<Slot>,
+    /// The names of a record's parts.
+    names: Vec<String>,
 }
 
 /// Two types that no value can have at once.
@@ -391,7 +399,8 @@ impl Slot {
             return t.clone();
         }
         if !self.parts.is_empty() {
-            return Type::Tuple(self.parts.iter().map(Slot::ty).collect());
+            let parts = self.parts.iter().map(Slot::ty).collect();
+            return if self.names.is_empty() { Type::Tuple(parts) } else { Type::Record(self.names.clone(), parts) };
         }
         if self.other != Type::None {
             return self.other.clone();
@@ -436,7 +445,7 @@ impl Slot {
         match (self.parts.len(), other.parts.len()) {
             (_, 0) => {}
             (0, _) => parts.clone_from(&other.parts),
-            (a, b) if a == b => {
+            (a, b) if a == b && self.names == other.names => {
                 parts = self.parts.iter().zip(&other.parts).map(|(a, b)| a.with(b)).collect::<Option<_>>()?;
             }
             _ => return None,
@@ -452,6 +461,7 @@ impl Slot {
             },
             declared: other.declared.clone(),
             parts,
+            names: if self.names.is_empty() { other.names.clone() } else { self.names.clone() },
         };
         let kinds = [
             ints(&joined) && !matches!(joined.other, Type::Pointer(..)),
@@ -499,11 +509,13 @@ impl Slot {
                     _ => Ok(()),
                 }
             }
-            Type::Tuple(list) if self.other == Type::None && !has_int => {
+            Type::Tuple(list) | Type::Record(_, list) if self.other == Type::None && !has_int => {
+                let names = if let Type::Record(names, _) = ty { names.clone() } else { Vec::new() };
                 if self.parts.is_empty() {
                     self.parts = vec![Slot::default(); list.len()];
+                    self.names.clone_from(&names);
                 }
-                if self.parts.len() != list.len() {
+                if self.parts.len() != list.len() || self.names != names {
                     return conflict;
                 }
                 let added = self.parts.iter_mut().zip(list).try_for_each(|(s, t)| s.add(t, None));
@@ -556,6 +568,7 @@ fn fits(ty: &Type, flexible: Option<u64>, declared: &Type) -> bool {
         (Type::Buffer(a), Type::Buffer(d)) => a <= d,
         (Type::Pointer(a, _), Type::Pointer(d, _)) => **d == Type::None || a == d,
         (Type::Tuple(a), Type::Tuple(d)) => a.len() == d.len() && a.iter().zip(d).all(|(a, d)| fits(a, None, d)),
+        (Type::Record(n, a), Type::Record(m, d)) => n == m && a.iter().zip(d).all(|(a, d)| fits(a, None, d)),
         (a, d) => a == d,
     }
 }

@@ -58,7 +58,7 @@ impl Value {
         match ty {
             Type::Str(_) => Value::Text(Text::default()),
             Type::Buffer(_) | Type::Array(..) | Type::Struct(_) => Value::Bytes(Vec::new()),
-            Type::Tuple(list) => Value::Tuple(list.iter().map(Value::zero).collect()),
+            Type::Tuple(list) | Type::Record(_, list) => Value::Tuple(list.iter().map(Value::zero).collect()),
             Type::Stack(..) | Type::Symbol(Space::User) => Value::Of { word: 0, pid: 0 },
             _ => Value::Int(0),
         }
@@ -127,7 +127,7 @@ impl Value {
                 let text = matches!(ty, Type::Str(_));
                 (if text { Value::text(bytes) } else { Value::Bytes(bytes.to_vec()) }, rest)
             }
-            Type::Tuple(list) => {
+            Type::Tuple(list) | Type::Record(_, list) => {
                 let mut rest = key;
                 let parts = list.iter().map(|t| {
                     let (v, after) = Value::decode(rest, t);

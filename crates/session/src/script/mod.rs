@@ -13,6 +13,7 @@ mod bare;
 mod beside;
 mod called;
 mod collecting;
+mod import;
 mod in_kernel;
 mod kernel_types;
 mod places;
@@ -177,15 +178,18 @@ fn source(ask: &Ask) -> Result<(String, String)> {
         let text = String::from_utf8(bytes).map_err(|_| Error::failed(&*name, "it is not UTF-8", "name a script"))?;
         Ok((if name == "-" { "stdin".into() } else { name.clone() }, text))
     };
-    match (&ask.script.text, &ask.script.file) {
-        (Some(text), _) => Ok(("stdin".into(), text.clone())),
-        (None, Some(path)) => of_file(path),
-        (None, None) => Err(Error::usage(
-            "run",
-            "no script is given",
-            "trapline run FILE, or trapline run -e 'begin { printf(\"hello\\n\"); exit(); }'",
-        )),
-    }
+    let (name, text) = match (&ask.script.text, &ask.script.file) {
+        (Some(text), _) => ("stdin".into(), text.clone()),
+        (None, Some(path)) => of_file(path)?,
+        (None, None) => {
+            return Err(Error::usage(
+                "run",
+                "no script is given",
+                "trapline run FILE, or trapline run -e 'begin { printf(\"hello\\n\"); exit(); }'",
+            ));
+        }
+    };
+    import::whole(name, text)
 }
 
 /// Whose events: a command, a process, or, for root, the whole machine.
@@ -283,7 +287,7 @@ fn find(program: &Program, (name, text): (&str, &str), catalogue: &Catalogue) ->
             MissingProbes::Ignore => return,
         };
         refused |= level == "ERROR";
-        say(&format!("{name}:{}: {level}: {e}", lang::diag::place(point.span, text)));
+        say(&format!("{}: {level}: {e}", lang::diag::place(name, point.span, text)));
     };
     let places = places::places(program, catalogue, missing);
     if refused { Err(Error::Said) } else { Ok(places) }
@@ -303,8 +307,7 @@ fn known(program: &Program, (name, text): (&str, &str)) -> Result<()> {
     for clause in &program.clauses {
         for leaf in &clause.leaves {
             let Some((what, todo)) = places::unknown(program, leaf, clause) else { continue };
-            let at = lang::diag::start(clause.span, text);
-            say(&format!("{name}:{at}: ERROR: {what}"));
+            say(&format!("{}: ERROR: {what}", lang::diag::start(name, clause.span, text)));
             say(&format!("HINT: {todo}"));
             refused = true;
         }

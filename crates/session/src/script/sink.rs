@@ -246,14 +246,14 @@ impl Script {
     /// Where each clause runs, a line each.
     fn explained(&self) -> Vec<String> {
         let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
-            let at = start(clause.span, &self.source.1);
+            let at = start("script", clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
             let how = match own {
                 true => "in trapline".into(),
                 false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
             };
-            format!("script: {at}: {probes}: {how}")
+            format!("{at}: {probes}: {how}")
         };
         self.program.clauses.iter().enumerate().map(line).collect()
     }
@@ -517,9 +517,9 @@ impl Script {
         for (clause, counts) in self.program.clauses.iter().zip(self.machine.counts()) {
             if counts.unknown > 0 {
                 let point = clause.points.first().map(|p| p.name()).unwrap_or_default();
-                let at = start(clause.span, text);
+                let at = start(name, clause.span, text);
                 all.push(format!(
-                    "{name}:{at}: {point}: did not run {} times: a value that it reads was not known",
+                    "{at}: {point}: did not run {} times: a value that it reads was not known",
                     counts.unknown
                 ));
             }
@@ -529,7 +529,7 @@ impl Script {
                 Fault::DivisionByZero => "a division by zero, whose result is 1",
                 Fault::TooManyRounds => "too many rounds of loops, and the run was ended",
             };
-            all.push(format!("{name}:{}: {what} ({n} times)", place(span, text)));
+            all.push(format!("{}: {what} ({n} times)", place(name, span, text)));
         }
         let (refused, lost) = self.machine.speculations_lost();
         if refused > 0 {

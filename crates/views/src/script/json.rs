@@ -135,6 +135,13 @@ fn of(p: &Printer<'_>, ty: &Type, v: &Value, out: &mut Vec<u8>) {
             let parts: Vec<_> = types.iter().zip(parts).collect();
             list(out, ["[", ",", "]"], &parts, |(t, v), out| of(p, t, v, out));
         }
+        (Type::Record(names, types), Value::Tuple(parts)) => {
+            let parts: Vec<_> = names.iter().zip(types.iter().zip(parts)).collect();
+            list(out, ["{ ", ", ", " }"], &parts, |(name, (t, v)), out| {
+                member(name.as_bytes(), out);
+                of(p, t, v, out);
+            });
+        }
         (Type::Array(one, n), Value::Bytes(b)) if !ty.is_text() => {
             list(out, ["[", ",", "]"], &value::elements(p, one, *n, b), |v, out| of(p, one, v, out));
         }

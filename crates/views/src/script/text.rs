@@ -26,7 +26,7 @@ pub fn output(p: &Printer<'_>, output: &Output<'_>, out: &mut Vec<u8>) -> Goes {
                 Writing::Warning => Some("WARNING"),
             };
             if let Some(level) = level {
-                out.extend_from_slice(format!("{}:{}: {level}: ", p.source.0, place(site.span, p.source.1)).as_bytes());
+                out.extend_from_slice(format!("{}: {level}: ", place(p.source.0, site.span, p.source.1)).as_bytes());
             }
             printf::write(p, site, args, out);
             if level.is_some() {

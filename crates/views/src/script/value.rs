@@ -18,6 +18,15 @@ pub(super) fn value(p: &Printer<'_>, ty: &Type, v: &Value, own: bool, out: &mut 
             }
             out.push(b')');
         }
+        (Type::Record(names, types), Value::Tuple(list)) => {
+            for (i, (name, (t, v))) in names.iter().zip(types.iter().zip(list)).enumerate() {
+                out.extend_from_slice(if i > 0 { b", ." } else { b"{ ." });
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(b" = ");
+                value(p, t, v, own, out);
+            }
+            out.extend_from_slice(b" }");
+        }
         (Type::Buffer(_), Value::Bytes(b)) => buffer(b, out),
         (ty, Value::Bytes(b)) if ty.is_text() => string(p, v.chars(), false, own && b.is_empty(), out),
         (Type::Array(of, n), Value::Bytes(b)) => array(p, of, *n, b, out),

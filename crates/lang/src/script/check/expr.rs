@@ -9,6 +9,7 @@ use super::{Checker, UNKNOWN, bounded};
 use crate::ast::{Binary, Cast};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::ir::Zero;
+use crate::near::did_you_mean;
 use crate::tokens::Result;
 use std::collections::HashMap;
 
@@ -83,6 +84,11 @@ impl Checker<'_> {
                 let ty =
                     if list.is_empty() { Type::None } else { Type::Tuple(list.iter().map(|e| e.ty.clone()).collect()) };
                 Ok(make(if list.is_empty() { Kind::Nothing } else { Kind::Tuple(list) }, bounded(ty, span)?))
+            }
+            Written::Record(names, list) => {
+                let list = list.iter().map(|e| self.value(e)).collect::<Result<Vec<_>>>()?;
+                let ty = Type::Record(names.clone(), list.iter().map(|e| e.ty.clone()).collect());
+                Ok(make(Kind::Tuple(list), bounded(ty, span)?))
             }
             Written::Block(stmts, value) => self.block(|c| {
                 let stmts = c.stmts(stmts);
@@ -380,7 +386,8 @@ impl Checker<'_> {
         };
         let same = x.ty.is_text() && y.ty.is_text()
             || matches!((&x.ty, &y.ty), (Type::Buffer(_), Type::Buffer(_)) | (Type::Array(..), Type::Array(..)))
-            || matches!((&x.ty, &y.ty), (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len());
+            || matches!((&x.ty, &y.ty), (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len())
+            || matches!((&x.ty, &y.ty), (Type::Record(a, _), Type::Record(b, _)) if a == b);
         if !same {
             let message = format!("{} and {} cannot be compared", x.ty, y.ty);
             return Err(Diagnostic::new(Code::Type, span, message));
@@ -561,7 +568,7 @@ impl Checker<'_> {
                     t => self.size(&t.clone(), span)?,
                 };
                 let n = if *n == 0 { bytes / item } else { *n };
-                if n * item > bytes.max(8) || matches!(x.ty, Type::Tuple(_) | Type::Stack(..)) {
+                if n * item > bytes.max(8) || matches!(x.ty, Type::Tuple(_) | Type::Record(..) | Type::Stack(..)) {
                     return Err(cannot(&x));
                 }
                 let total = number(n * item);
@@ -633,6 +640,14 @@ impl Checker<'_> {
         if matches!(x.ty, Type::Pointer(..)) {
             x = self.deref(x, of.span)?;
         }
+        if let Type::Record(names, list) = &x.ty {
+            let Some(n) = names.iter().position(|n| n == name) else {
+                let e = Diagnostic::new(Code::Field, span, format!("no member of {} is called '{name}'", x.ty));
+                return Err(e.maybe_hint(did_you_mean("", name, names.iter().map(String::as_str))));
+            };
+            let ty = list[n].clone();
+            return Ok(make(Kind::Part(Box::new(x), n), ty));
+        }
         let Type::Struct(s) = &x.ty else {
             let e = Diagnostic::new(Code::Field, span, format!("a value of type {} has no member '{name}'", x.ty));
             return Err(match x.ty {
@@ -665,11 +680,11 @@ impl Checker<'_> {
     fn part(&mut self, of: &ast::Expr, n: usize, span: Span) -> Result<Expr> {
         let x = self.value(of)?;
         match &x.ty {
-            Type::Tuple(list) if n < list.len() => {
+            Type::Tuple(list) | Type::Record(_, list) if n < list.len() => {
                 let ty = list[n].clone();
                 Ok(make(Kind::Part(Box::new(x), n), ty))
             }
-            Type::Tuple(list) => {
+            Type::Tuple(list) | Type::Record(_, list) => {
                 let e = Diagnostic::new(Code::Field, span, format!("a tuple of {} parts has no part {n}", list.len()));
                 Err(e.hint(format!("they are .0 to .{}", list.len().saturating_sub(1))))
             }

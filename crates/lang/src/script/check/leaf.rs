@@ -6,7 +6,7 @@ use super::super::ir::{Expr, Kind, Leaf, What};
 use super::super::table::{self, Class, Row};
 use super::super::types::{self, Space, Type};
 use super::expr::{constant, make, number};
-use super::{Checker, MAX_LEAVES};
+use super::{Checker, MAX_LEAVES, bounded};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::names::{self, Found};
 use crate::tokens::Result;
@@ -89,10 +89,7 @@ impl Checker<'_> {
     pub(super) fn builtin(&mut self, r: &'static Row, kind: Option<String>, span: Span) -> Result<Expr> {
         let mut ty = r.ty(self.config.max_strlen);
         match r.name {
-            "args" => {
-                let e = Diagnostic::new(Code::Unsupported, span, "all arguments together are not in this version");
-                return Err(e.hint("write args.NAME"));
-            }
+            "args" => return self.all_args(span),
             "retval" => {
                 let has_result = |a| matches!(a, Arguments::Result | Arguments::Span | Arguments::Call);
                 self.has(span, r.name, has_result, "a result")?;
@@ -131,6 +128,20 @@ impl Checker<'_> {
         let e = Diagnostic::new(Code::Field, span, format!("'{}' has no '{name}'", p.name()));
         let e = e.second(p.span, "it is one of the clause's probes");
         Err(e.hint(format!("the value is there at probes that have {what}")))
+    }
+
+    /// `args`: a record of all arguments.
+    fn all_args(&mut self, span: Span) -> Result<Expr> {
+        let named = |a| matches!(a, Arguments::Named | Arguments::Both | Arguments::Span | Arguments::Call);
+        self.has(span, "args", named, "named arguments")?;
+        let Some(names) = self.points.first().and_then(|p| self.world.args(p)).filter(|args| !args.is_empty()) else {
+            let e = Diagnostic::new(Code::Field, span, "the arguments are not known together");
+            return Err(e.hint("write args.NAME"));
+        };
+        let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+        let list = names.iter().map(|name| self.arg(name, span)).collect::<Result<Vec<_>>>()?;
+        let ty = Type::Record(names, list.iter().map(|e| e.ty.clone()).collect());
+        Ok(make(Kind::Tuple(list), bounded(ty, span)?))
     }
 
     /// `args.NAME`
@@ -202,6 +213,11 @@ impl Checker<'_> {
         let rows = table::ROWS.iter().filter(|r| !matches!(r.class, Class::Later | Class::Refused)).map(|r| r.name);
         let macros = self.script.macros.iter().map(|m| m.name.as_str());
         let constants = headers::names().chain(names::all(None)).map(|n| -> &str { n });
+        if let Some(m) = self.script.macros.iter().find(|m| m.name == name) {
+            let kind = if m.function.is_some() { "function" } else { "macro" };
+            let e = Diagnostic::new(Code::Name, span, format!("'{name}' is a {kind}, and takes {}", m.params.len()));
+            return e.second(m.span, "it is defined here").hint(format!("write {name}(…)"));
+        }
         let near = self.near("", name, rows.chain(macros).chain(constants));
         let e = Diagnostic::new(Code::Name, span, format!("{} is neither a value nor a constant", quote(name)));
         let included = (!self.script.includes.is_empty()

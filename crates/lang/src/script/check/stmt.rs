@@ -89,6 +89,12 @@ impl Checker<'_> {
             }
             StmtKind::ForMap(var, map, at, body) => self.each(var, map, *at, body)?,
             StmtKind::Block(body) => Stmt::Block(self.inner(body)),
+            StmtKind::Function(body) => {
+                let loops = std::mem::take(&mut self.loops);
+                let body = self.inner(body);
+                self.loops = loops;
+                Stmt::Function(body)
+            }
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
                 let word = if line.kind == StmtKind::Break { "break" } else { "continue" };
                 let e = Diagnostic::new(Code::Place, span, format!("'{word}' outside of a loop"));
@@ -96,7 +102,7 @@ impl Checker<'_> {
             }
             StmtKind::Break => Stmt::Break,
             StmtKind::Continue => Stmt::Continue,
-            StmtKind::Return => Stmt::Return,
+            StmtKind::Return(_) => Stmt::Return,
         })
     }
 

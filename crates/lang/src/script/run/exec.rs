@@ -197,6 +197,13 @@ impl<'r> Run<'r> {
             }
             Stmt::Each(var, m, body) => return self.each(*var, *m, body),
             Stmt::Block(body) => return self.stmts(body),
+            Stmt::Function(body) => {
+                let next = self.stmts(body)?;
+                // Of the whole clause: by exit(), or because there were too many rounds.
+                if next == Next::Return && (self.exit.is_some() || self.rounds == 0) {
+                    return Ok(next);
+                }
+            }
             Stmt::Break => return Ok(Next::Break),
             Stmt::Continue => return Ok(Next::Continue),
             Stmt::Return => return Ok(Next::Return),
