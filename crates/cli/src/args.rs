@@ -74,6 +74,7 @@ fn command() -> Command {
             "Run a script in bpftrace's language: in the kernel's events, or without root",
             run::run,
         ))
+        .subcommand(later("test", "Run the tests of scripts, and measure their benchmarks", run::test))
         .subcommand(later("tracer", "Switch tracers of functions on and off in a running process", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
         .subcommand(later("diff", DIFF, diff))

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Subcommand::Graph(ask) => graph::run(&ask).map(Status::pass_on),
         Subcommand::Heap(ask) => heap::run(&ask).map(Status::pass_on),
         Subcommand::Run(ask) => script::run(&ask).map(Status::pass_on),
+        Subcommand::Test(ask) => script::test::run(&ask),
         Subcommand::Stacks(ask) => threads::run(&ask),
         Subcommand::Collector(ask) => heap::control::run(&ask),
         Subcommand::Report(ask) => script::report(&ask),

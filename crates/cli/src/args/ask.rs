@@ -227,6 +227,7 @@ pub enum Subcommand {
     Heap(Box<Ask>),
     Stacks(Box<Ask>),
     Run(Box<Ask>),
+    Test(Box<Ask>),
     Collector(Box<Collector>),
     Report(Box<Ask>),
     /// Two recordings: the one before, and the one after.
@@ -262,6 +263,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("graph", _) => Subcommand::Graph(whole()),
         ("stacks", _) => Subcommand::Stacks(whole()),
         ("run", _) => Subcommand::Run(whole()),
+        ("test", _) => Subcommand::Test(whole()),
         ("heap", None) => Subcommand::Heap(whole()),
         ("heap", Some((what, m))) => Subcommand::Collector(Box::new(Collector {
             what: what.into(),

@@ -65,3 +65,21 @@ pub(super) fn run(c: Command) -> Command {
     }))
     .arg(value("include", "HEADER", "").action(ArgAction::Append).hide(true))
 }
+
+pub(super) fn test(c: Command) -> Command {
+    c.override_usage("trapline test FILE...")
+        .after_help(
+            "Clauses of 'test:NAME' run once each, with maps of their own. One fails where assert() does, where it ends with \
+             exit(N) and N is not 0, or where it reads what is not known. Clauses of 'bench:NAME' run for a moment, and the time of \
+             a run is shown. See docs/SCRIPTS.md.",
+        )
+        .arg(
+            Arg::new("args")
+                .value_name("FILE")
+                .num_args(1..)
+                .required(true)
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(OsString))
+                .help("Scripts with tests"),
+        )
+}

@@ -560,13 +560,9 @@ fn what_the_kernel_refuses_runs_in_trapline() {
         };
         let start = "trapline: tracepoint:raw_syscalls:sys_enter: its clauses run in trapline, over its events: the kernel refuses";
         assert_eq!(says(start, why), 1, "{}", out.stderr);
+        let place = format!("trapline: {}:", file.display());
         let there = "sys_enter: in trapline, over the events of its probes: the kernel refuses its program";
-        assert_eq!(
-            (says("trapline: script: ", there), says("trapline: script: ", "sys_exit: in the kernel")),
-            (1, 1),
-            "{}",
-            out.stderr
-        );
+        assert_eq!((says(&place, there), says(&place, "sys_exit: in the kernel")), (1, 1), "{}", out.stderr);
     }
 }
 
@@ -639,4 +635,61 @@ fn addresses_of_arguments_are_numbers_and_have_names() {
         tracepoint:timer:hrtimer_start { @[ksym(args.function)] = count(); }";
     let out = run(User::Me, &["-q", "-e", text, "-c", "sh -c 'echo hello; sleep 0.01'"]);
     assert!(out.out().contains("1 sh hello\\x0a|hel|\n") && out.out().contains("@[hrtimer_wakeup]: "), "{out:?}");
+}
+
+/// Other files are imported once, with the folder of the importing one, and messages name them; tests are those of the script alone.
+#[test]
+fn scripts_have_libraries_and_tests() {
+    let dir = lab::scratch();
+    std::fs::create_dir(dir.join("more")).expect("a folder");
+    let put = |name: &str, text: &str| std::fs::write(dir.join(name), text).expect("a file");
+    put("lib.bt", "#define BIG 100\nimport \"more/types.h\";\nfn big($n : int64) : bool { return $n > BIG; }\n");
+    put("more/types.h", "import \"../lib.bt\";\nstruct pair { int a; int b; };\n");
+    let body = "begin { print((a = big(101), b = sizeof(struct pair))); errorf(\"oops\\n\"); }";
+    put("main.bt", &format!("import \"lib.bt\";\nimport \"more/types.h\";\n{body}\nbegin {{ exit(); }}\n"));
+    let run = |user: User, args: &[&str]| lab::run(lab::trapline(user, args).current_dir(&dir));
+    for user in [User::Me, User::Nobody] {
+        let out = run(user, &["run", "-q", "main.bt"]);
+        assert_eq!((out.code(), out.out().as_str()), (0, "{ .a = true, .b = 8 }\n\n\n"), "{}", out.stderr);
+        assert!(out.stderr.contains("main.bt:3:57-73: ERROR: oops"), "{}", out.stderr);
+    }
+    put("wrong.bt", "import \"lib.bt\";\nimport \"more/none.h\";\nbegin { }");
+    let out = run(User::Me, &["run", "wrong.bt"]);
+    assert!(
+        out.code() == 125 && out.stderr.contains("wrong.bt:2:1: import \"more/none.h\": No such file"),
+        "{}",
+        out.stderr
+    );
+
+    let tests = "import \"lib.bt\";
+test:right { @[1] = 2; assert(big(101)); assert(len(@) == 1); }
+test:wrong { print(41); assert(big(1), \"one is small\"); print(42); }
+test:unknown { $z = 0; print(1 / $z); }
+bench:map { @[rand % 10] = count(); }
+begin { print(\"not run\"); }
+";
+    put("test.bt", tests);
+    let out = run(User::Nobody, &["test", "test.bt"]);
+    let text = out.out();
+    let (before, after) = text.split_once("bench:map ... ").expect("a benchmark");
+    let said = "test.bt: test:right ... ok
+test.bt: test:wrong ... FAILED
+    41
+    test.bt:3:25-55: ERROR: assertion failed: one is small
+test.bt: test:unknown ... FAILED
+    1
+    test.bt:4:30-36: a division by zero, whose result is 1 (1 times)
+test.bt: ";
+    assert_eq!((out.code(), before), (1, said), "{}", out.stderr);
+    let (took, rest) = after.split_once(' ').expect("a time");
+    assert!(
+        took.parse::<f64>().is_ok_and(|ns| ns > 0.0) && rest == "ns a run\n3 tests, 2 failed, 1 benchmark\n",
+        "{text}"
+    );
+    put("good.bt", "test:good { assert(1); }");
+    assert_eq!(run(User::Me, &["test", "good.bt"]).code(), 0);
+    for (file, says) in [("main.bt", "main.bt: it has no tests"), ("none.bt", "none.bt: No such file")] {
+        let out = run(User::Me, &["test", file]);
+        assert!(out.code() == 125 && out.stderr.contains(says), "{}", out.stderr);
+    }
 }

@@ -97,8 +97,8 @@ providers! {
     "asyncwatchpoint" ["aw"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, false, "watchpoint does the same";
     "self" [] ["signal:NAME"] false Arguments::None, false, "trapline reports signals to itself in a later version; interval reacts to time";
     "iter" ["it"] ["OBJECT"] false Arguments::None, false, "a later version walks the kernel's objects; `trapline stacks` shows what threads do";
-    "test" [] ["NAME"] false Arguments::None, false, "begin runs once, too";
-    "bench" [] ["NAME"] false Arguments::None, false, "begin runs once, too";
+    "test" [] ["NAME"] false Arguments::None, true, "a test of the script, which `trapline test FILE` runs";
+    "bench" [] ["NAME"] false Arguments::None, true, "what `trapline test FILE` runs many times, and measures";
 }
 
 impl Point {
@@ -108,9 +108,14 @@ impl Point {
         self.provider.name.to_owned() + &parts
     }
 
-    /// `begin` or `end`
+    /// `begin`, `end`, or what is run as they are.
     pub fn is_special(&self) -> bool {
-        matches!(self.provider.name, "begin" | "end")
+        self.is_test() || matches!(self.provider.name, "begin" | "end")
+    }
+
+    /// `test:` or `bench:`
+    pub fn is_test(&self) -> bool {
+        matches!(self.provider.name, "test" | "bench")
     }
 
     /// A clock of which each tick runs once.

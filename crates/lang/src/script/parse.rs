@@ -8,6 +8,7 @@
 //! Invariant: recursion is at most [`crate::tokens::MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`].
 
 use super::ast::*;
+use super::attach::Point;
 use super::{attach, cdecl};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token, limit};
@@ -30,10 +31,36 @@ pub struct Parameters {
     pub config: Vec<(String, String)>,
     /// `--unsafe`: it may run commands.
     pub may_run: bool,
+    /// Of its clauses only this one of `test:` or `bench:`; else all others.
+    pub only: Option<String>,
+}
+
+/// The clauses `test:NAME` and `bench:NAME` of a script, by their probes.
+pub fn tests(text: &str, params: &Parameters) -> Result<Vec<Point>> {
+    let (script, _) = whole(text, params)?;
+    Ok(script.clauses.into_iter().flat_map(|c| c.points).filter(Point::is_test).collect())
 }
 
 /// Parses a script.
 pub fn parse(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>)> {
+    let (mut script, warnings) = whole(text, params)?;
+    for clause in &mut script.clauses {
+        clause.points.retain(|p| match &params.only {
+            Some(name) => p.name() == *name,
+            None => !p.is_test(),
+        });
+    }
+    let first = script.clauses.first().map(|c| c.span);
+    script.clauses.retain(|c| !c.points.is_empty());
+    if let (Some(span), true) = (first, script.clauses.is_empty()) {
+        let e = Diagnostic::new(Code::Syntax, span, "a script of tests alone");
+        return Err(e.hint("run them with trapline test FILE"));
+    }
+    Ok((script, warnings))
+}
+
+/// With all of its clauses.
+fn whole(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>)> {
     limit(text, MAX_SCRIPT, "script")?;
     let mut r = Reader { p: Parser::new(Tokens::new(text)), params, script: Script::default(), branches: Vec::new() };
     if text.starts_with("#!") {

@@ -159,6 +159,7 @@ rows! {
     "tseries" Later "" Nothing, "", "keep a map by time yourself: @[nsecs / 1s] = count()";
 
     "printf" Statement "format:word …:any" Nothing, "", "prints by a format";
+    "assert" Statement "condition:bool what:any?" Nothing, "", "ends the script with status 1 where the condition is false, and prints what";
     "errorf" Statement "format:word …:any" Nothing, "", "prints an error by a format, with the script's line";
     "warnf" Statement "format:word …:any" Nothing, "", "prints a warning by a format, with the script's line";
     "cat" Statement "format:word …:any" Nothing, "", "prints the file whose name the format gives";
@@ -212,7 +213,6 @@ rows! {
     "path" Later "" Nothing, "", "str(args.filename) is the path that a call was given";
     "socket_cookie" Later "" Nothing, "", "use the socket's address as the key";
     "skboutput" Later "" Nothing, "", "printf(\"%r\", buf(…)) shows the bytes";
-    "assert" Later "" Nothing, "", "write if (!condition) { errorf(\"…\"); exit(1); }";
     "globmatch" Later "" Nothing, "", "startswith() and strcontains() compare parts of strings";
     "kfunc_exist" Later "" Nothing, "", "trapline chooses what the kernel has";
     "kfunc_allowed" Later "" Nothing, "", "trapline chooses what the kernel has";

@@ -32,6 +32,7 @@ fn params() -> Parameters {
         named: vec![("pid".into(), "7".into())],
         config: vec![],
         may_run: false,
+        only: None,
     }
 }
 
@@ -745,10 +746,11 @@ fn names_and_calls() {
             begin { strncmp(pid, "a", 1); strlen(args); nsecs(foo); kstack(-1); }
                             ~~~
             HINT: write strncmp(a, b, length)
-            stdin:1:38-42: ERROR: all arguments together are not in this version [S0016]
+            stdin:1:38-42: ERROR: 'begin' has no 'args' [S0010]
             begin { strncmp(pid, "a", 1); strlen(args); nsecs(foo); kstack(-1); }
                                                  ~~~~
-            HINT: write args.NAME
+            stdin:1:1-6: it is one of the clause's probes
+            HINT: the value is there at probes that have named arguments
             stdin:1:51-54: ERROR: 'nsecs' has no such kind [S0007]
             begin { strncmp(pid, "a", 1); strlen(args); nsecs(foo); kstack(-1); }
                                                               ~~~
@@ -1076,7 +1078,7 @@ fn macros() {
             stdin:1:14-16: ERROR: nothing is assigned to '$y' here [S0006]
             macro f(x) { $y } begin { $y = 1; print(f(1)); }
                          ~~
-            HINT: a macro knows its parameters and its own variables only
+            HINT: macros and functions know their parameters and their own variables only
 
             stdin:1:14-15: ERROR: only variables and maps are assigned to [S0015]
             macro f(x) { x = 1; } begin { }
@@ -1095,6 +1097,155 @@ fn macros() {
             HINT: there is f(x): $x takes a variable, @x a map
         "#]],
     );
+}
+
+#[test]
+fn functions_records_and_all_arguments() {
+    check_all(
+        &[
+            "fn add($a : int64, $b) : uint8 { return $a + $b; } begin { $x = add(1, 2); @ = add($x, add(3, 4)); }",
+            "fn say($what) { if ($what == 1) { return; } @said++; } begin { say(1); say(2); }",
+            "fn pair($n) { return (half = $n / 2, all = $n); } begin { $p = pair(7); $h = $p.half; @[$p] = $p.all; }",
+            "fn name($n : uint8) : string { if ($n > 3) { return \"big\"; } } begin { $s = name(300); }",
+            "syscall:read { $all = args; @[args] = args.count; }",
+            "test:a { assert(1 == 1); assert(1, \"one\"); } begin { $x = 1; }",
+            // What is wrong.
+            "fn f($x) { return f($x); } begin { f(1); }",
+            "fn f($x : int32) { return $x; } begin { $y = f(\"a\"); $z = f(1, 2); }",
+            "fn f($x) { return $y; } begin { $z = f(1) + f; }",
+            "fn f(x) { return 1; } begin { }",
+            "fn f($x) { break; } begin { for $i : 0..3 { f($i); } }",
+            "fn f() { 1 } begin { $x = f(); return 1; }",
+            "begin { $r = (a = 1, b = 2); $x = $r.aa; $y = $r.2; $r = (b = 1, a = 2); $z = (a = 1) == (b = 1); }",
+            "begin { $r = (a = 1, a = 2); }",
+            "tracepoint:no:such { print(args); } begin { print(args); }",
+            "test:a { assert(1 == 1); }",
+            "test:a { } begin { assert(\"a\"); assert(1, 2); }",
+        ],
+        expect![[r#"
+            begin int64 int8 uint8 uint8 int64 int64 int8 uint8 uint8 uint8
+            @[]: uint8
+
+            begin int8 int8
+            @said[]: int64
+
+            begin int8 (half=int64,all=int8) (half=int64,all=int8) int64
+            @[(half=int64,all=int8)]: int8
+
+            begin uint8 string[64] string[64]
+
+            syscall:read <Arg("fd"): int32> <Arg("count"): uint64> (fd=int32,count=uint64)
+            @[(fd=int32,count=uint64)]: uint64
+
+            begin int8
+
+            stdin:1:19-24: ERROR: the function 'f' uses itself [S0014]
+            fn f($x) { return f($x); } begin { f(1); }
+                              ~~~~~
+            stdin:1:4-5: it is defined here
+            HINT: a loop does what recursion does: for $i : 0..10 { … }
+
+            stdin:1:59-66: ERROR: no function 'f' takes these arguments [S0014]
+            fn f($x : int32) { return $x; } begin { $y = f("a"); $z = f(1, 2); }
+                                                                      ~~~~~~~
+            stdin:1:4-5: it is defined here
+            HINT: there is f($x)
+
+            stdin:1:19-21: ERROR: nothing is assigned to '$y' here [S0006]
+            fn f($x) { return $y; } begin { $z = f(1) + f; }
+                              ~~
+            HINT: macros and functions know their parameters and their own variables only
+            stdin:1:45-46: ERROR: 'f' is a function of 1 parameters [S0005]
+            fn f($x) { return $y; } begin { $z = f(1) + f; }
+                                                        ~
+            stdin:1:4-5: it is defined here
+            HINT: write f(…)
+
+            stdin:1:6-7: ERROR: expected a parameter [S0002]
+            fn f(x) { return 1; } begin { }
+                 ~
+            HINT: write $x or $x : type; a macro takes maps: macro name(@m) { … }
+
+            stdin:1:12-17: ERROR: 'break' outside of a loop [S0015]
+            fn f($x) { break; } begin { for $i : 0..3 { f($i); } }
+                       ~~~~~
+            HINT: return ends the clause
+
+            stdin:1:39-40: ERROR: a clause returns no value [S0015]
+            fn f() { 1 } begin { $x = f(); return 1; }
+                                                  ~
+            HINT: write return;
+
+            stdin:1:35-40: ERROR: no member of (a=int8,b=int8) is called 'aa' [S0010]
+            begin { $r = (a = 1, b = 2); $x = $r.aa; $y = $r.2; $r = (b = 1, a = 2); $z = (a = 1) == (b = 1); }
+                                              ~~~~~
+            stdin:1:47-51: ERROR: a tuple of 2 parts has no part 2 [S0010]
+            begin { $r = (a = 1, b = 2); $x = $r.aa; $y = $r.2; $r = (b = 1, a = 2); $z = (a = 1) == (b = 1); }
+                                                          ~~~~
+            HINT: they are .0 to .1
+            stdin:1:53-55: ERROR: '$r' holds values of type (a=int8,b=int8), not values of type (b=int8,a=int8) [S0008]
+            begin { $r = (a = 1, b = 2); $x = $r.aa; $y = $r.2; $r = (b = 1, a = 2); $z = (a = 1) == (b = 1); }
+                                                                ~~
+            stdin:1:9-11: it got its type here
+            HINT: use another variable, or a cast
+            stdin:1:79-97: ERROR: (a=int8) and (b=int8) cannot be compared [S0008]
+            begin { $r = (a = 1, b = 2); $x = $r.aa; $y = $r.2; $r = (b = 1, a = 2); $z = (a = 1) == (b = 1); }
+                                                                                          ~~~~~~~~~~~~~~~~~~
+
+            stdin:1:22-23: ERROR: a second member 'a' [S0010]
+            begin { $r = (a = 1, a = 2); }
+                                 ~
+
+            stdin:1:28-32: ERROR: the arguments are not known together [S0010]
+            tracepoint:no:such { print(args); } begin { print(args); }
+                                       ~~~~
+            HINT: write args.NAME
+            stdin:1:51-55: ERROR: 'begin' has no 'args' [S0010]
+            tracepoint:no:such { print(args); } begin { print(args); }
+                                                              ~~~~
+            stdin:1:37-42: it is one of the clause's probes
+            HINT: the value is there at probes that have named arguments
+
+            stdin:1:1-27: ERROR: a script of tests alone [S0002]
+            test:a { assert(1 == 1); }
+            ~~~~~~~~~~~~~~~~~~~~~~~~~~
+            HINT: run them with trapline test FILE
+
+            stdin:1:27-30: ERROR: a string is neither true nor false [S0008]
+            test:a { } begin { assert("a"); assert(1, 2); }
+                                      ~~~
+            HINT: compare it: … != ""
+            stdin:1:43-44: ERROR: '%s' does not show integers [S0012]
+            test:a { } begin { assert("a"); assert(1, 2); }
+                                                      ~
+            HINT: write %d
+        "#]],
+    );
+}
+
+#[test]
+fn messages_name_the_file_and_its_line() {
+    let library = "// one\nfn f($x) { return $y; }\nmacro m(x) { x + nothing }\n";
+    let files =
+        [("lib.bt".to_string(), library.to_string()), ("main.bt".into(), "begin {\n  print(f(m(1)));\n}".into())];
+    let text = import::join(&files);
+    let found = compile(&text, &params(), &world()).map(drop).unwrap_err();
+    let all: Vec<String> = found.iter().map(|d| d.show("main.bt", &text)).collect();
+    expect![[r#"
+        lib.bt:3:18-25: ERROR: 'nothing' is neither a value nor a constant [S0005]
+        macro m(x) { x + nothing }
+                         ~~~~~~~
+        HINT: a variable is written $nothing, a map @nothing
+        lib.bt:2:19-21: ERROR: nothing is assigned to '$y' here [S0006]
+        fn f($x) { return $y; }
+                          ~~
+        HINT: macros and functions know their parameters and their own variables only
+        main.bt:2:9-16: ERROR: this has no value [S0015]
+          print(f(m(1)));
+                ~~~~~~~
+        HINT: it is a statement: put it on a line of its own"#]]
+    .assert_eq(&all.join("\n"));
+    assert_eq!(crate::diag::start("main.bt", found[0].span, &text), "lib.bt:3:18");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod prints;
 mod recorded;
 mod seen;
 mod sink;
+pub mod test;
 mod tick;
 mod watch;
 
@@ -160,7 +161,11 @@ fn output_of(ask: &Ask) -> Result<Output> {
 }
 
 fn manner_of(ask: &Ask) -> Manner {
-    Manner { json: ask.script.format.as_deref() == Some("json"), raw_strings: ask.script.raw_strings }
+    Manner {
+        json: ask.script.format.as_deref() == Some("json"),
+        raw_strings: ask.script.raw_strings,
+        one_stream: false,
+    }
 }
 
 /// The script's name and its text.
@@ -246,8 +251,8 @@ fn pid_of(ask: &Ask) -> Option<u32> {
     ask.target.attach.first()?.split(',').next()?.parse().ok()
 }
 
-/// Reads and checks the script; mistakes and warnings are printed.
-fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Result<Program> {
+/// What the command line gives the script.
+fn parameters(ask: &Ask) -> Result<Parameters> {
     let mut params = Parameters { may_run: ask.script.may_run, ..Parameters::default() };
     for word in &ask.script.args {
         match word.strip_prefix("--").map(|named| named.split_once('=').unwrap_or((named, "true"))) {
@@ -261,14 +266,23 @@ fn compile(ask: &Ask, (name, text): (&str, &str), catalogue: &Catalogue) -> Resu
         };
         params.config.push((name.trim().into(), value.trim().into()));
     }
-    let (all, program) = match script::compile(text, &params, catalogue) {
+    Ok(params)
+}
+
+/// Reads and checks the script; mistakes and warnings are printed.
+fn compile(ask: &Ask, source: (&str, &str), catalogue: &Catalogue) -> Result<Program> {
+    compiled(&parameters(ask)?, source, catalogue, ask.quiet)
+}
+
+fn compiled(params: &Parameters, (name, text): (&str, &str), catalogue: &Catalogue, quiet: u8) -> Result<Program> {
+    let (all, program) = match script::compile(text, params, catalogue) {
         Ok(mut program) => {
             script::hoist::hoist(&mut program);
             (std::mem::take(&mut program.warnings), Some(program))
         }
         Err(all) => (all, None),
     };
-    for d in all.iter().filter(|d| ask.quiet == 0 || d.severity == Severity::Error) {
+    for d in all.iter().filter(|d| quiet == 0 || d.severity == Severity::Error) {
         eprintln!("{}", d.show(name, text));
     }
     program.ok_or(Error::Said)

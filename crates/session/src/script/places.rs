@@ -146,7 +146,7 @@ impl Catalogue {
         }
         let quoted = quoting::quote;
         match (point.provider.name, &parts[..]) {
-            ("begin" | "end" | "interval", _) => Kind::Own,
+            ("begin" | "end" | "interval" | "test" | "bench", _) => Kind::Own,
             ("syscall", [name]) => Kind::Calls((*name).into(), As::Whole),
             ("syscall", [name, end]) if self.of_calls => {
                 Kind::Calls((*name).into(), if *end == "entry" { As::Entry } else { As::Exit })
@@ -708,7 +708,7 @@ impl Places {
         let mut want = |name: &str, with_strings: bool| ask(wanted, name, captured, with_strings);
         match catalogue.kind(point) {
             Kind::Own => match (point.provider.name, point.period) {
-                ("begin", _) => self.begin.push(nth),
+                ("begin" | "test" | "bench", _) => self.begin.push(nth),
                 ("end", _) => self.end.push(nth),
                 (_, period) => self.intervals.push((period.unwrap_or(1_000_000_000), nth)),
             },

@@ -74,6 +74,8 @@ pub struct Prints<'a> {
     pub names: Names<'a>,
     pub output: &'a mut Output,
     pub json: bool,
+    /// Errors are among what is printed.
+    pub one_stream: bool,
     pub raw_strings: bool,
     pub clocks: Clocks,
     pub strange: &'a mut Option<u64>,
@@ -90,6 +92,7 @@ impl Host for Prints<'_> {
         };
         match goes {
             Goes::Out => self.output.write_lines(&text),
+            Goes::Err if self.one_stream => self.output.write_lines(&text),
             Goes::Err => {
                 self.output.flush();
                 let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);

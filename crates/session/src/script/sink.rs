@@ -56,6 +56,7 @@ pub struct Script {
     comm: Vec<u8>,
     output: Output,
     json: bool,
+    one_stream: bool,
     raw_strings: bool,
     clocks: Clocks,
     /// When it began, ns.
@@ -123,6 +124,8 @@ pub struct Manner {
     pub json: bool,
     /// Strings as they are.
     pub raw_strings: bool,
+    /// Errors are among what is printed, not on stderr.
+    pub one_stream: bool,
 }
 
 impl Script {
@@ -144,6 +147,7 @@ impl Script {
             comm: sys::proc::comm(std::process::id() as i32).unwrap_or_default(),
             output,
             json: manner.json,
+            one_stream: manner.one_stream,
             raw_strings: manner.raw_strings,
             clocks,
             started,
@@ -246,7 +250,7 @@ impl Script {
     /// Where each clause runs, a line each.
     fn explained(&self) -> Vec<String> {
         let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
-            let at = start("script", clause.span, &self.source.1);
+            let at = start(&self.source.0, clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
             let how = match own {
@@ -336,13 +340,15 @@ impl Script {
         now: u64,
         run: impl FnOnce(&mut Machine, &mut dyn Host, &RefCell<Stacks>),
     ) {
-        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, strange, .. } = self;
+        let Script { machine, program, source, output, json, one_stream, raw_strings, clocks, stacks, strange, .. } =
+            self;
         let mut prints = Prints {
             program,
             source: (&source.0, &source.1),
             names: Names { world, stacks, now },
             output,
             json: *json,
+            one_stream: *one_stream,
             raw_strings: *raw_strings,
             clocks: *clocks,
             strange,

@@ -511,6 +511,15 @@ impl Checker<'_> {
             "printf" => self.write(Writing::Printf, list, span)?,
             "errorf" => self.write(Writing::Error, list, span)?,
             "warnf" => self.write(Writing::Warning, list, span)?,
+            "assert" => {
+                let fails = self.truth_of(&list[0])?.negated();
+                let what = &list[1..];
+                let format = if what.is_empty() { "assertion failed\n" } else { "assertion failed: %s\n" };
+                let format = crate::ast::node(Written::Str(format.into()), span, 0)?;
+                let says = self.write(Writing::Error, &[&[format], what].concat(), span)?;
+                let ends = Stmt::Exit(Some(crate::script::ir::Int::Const(1)));
+                Stmt::If(vec![(fails, vec![says, ends])], Vec::new())
+            }
             "cat" => self.write(Writing::Cat, list, span)?,
             "system" if !self.params.may_run => {
                 let e = Diagnostic::new(Code::Refused, span, "'system' runs a command, which scripts may not");

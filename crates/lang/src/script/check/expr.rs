@@ -137,7 +137,9 @@ impl Checker<'_> {
                 self.scopes.iter().flat_map(HashMap::keys).filter(|n| !n.contains('\'')).cloned().collect();
             let e = Diagnostic::new(Code::Variable, span, format!("nothing is assigned to '${shown}' here"));
             let e = match self.before.maps.contains_key(name) {
-                _ if shown != name => return Err(e.hint("a macro knows its parameters and its own variables only")),
+                _ if shown != name => {
+                    return Err(e.hint("macros and functions know their parameters and their own variables only"));
+                }
                 true => e.hint(format!("there is a map @{shown}")),
                 false => e.hint("a variable is known in the block where it is assigned first, and in those within"),
             };

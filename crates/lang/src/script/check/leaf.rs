@@ -215,7 +215,7 @@ impl Checker<'_> {
         let constants = headers::names().chain(names::all(None)).map(|n| -> &str { n });
         if let Some(m) = self.script.macros.iter().find(|m| m.name == name) {
             let kind = if m.function.is_some() { "function" } else { "macro" };
-            let e = Diagnostic::new(Code::Name, span, format!("'{name}' is a {kind}, and takes {}", m.params.len()));
+            let e = Diagnostic::new(Code::Name, span, format!("'{name}' is a {kind} of {} parameters", m.params.len()));
             return e.second(m.span, "it is defined here").hint(format!("write {name}(…)"));
         }
         let near = self.near("", name, rows.chain(macros).chain(constants));
