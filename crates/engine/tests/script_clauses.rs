@@ -19,7 +19,7 @@ use testkit::clauses::{ARGS, script, word};
 use testkit::{Random, skip};
 
 const NAMES: [&str; 4] = ["pid", "tid", "uid", "gid"];
-const SCRIPTS: usize = 10;
+const SCRIPTS: usize = 100;
 const CLAUSES: usize = 20;
 const ROUNDS: usize = 12;
 

@@ -28,7 +28,7 @@ mod at {
 }
 
 const NUMBERS: usize = 24;
-const PROGRAMS: usize = 6;
+const PROGRAMS: usize = 84;
 const ROUNDS: usize = 12;
 
 const CASTS: [Cast; 5] = [
@@ -177,7 +177,7 @@ fn the_kernel_and_the_executor_agree() {
     }
     let mut r = Random::new(11);
     let (mut zeros, mut faults) = (0, 0);
-    for _ in 0..PROGRAMS {
+    for _ in 0..testkit::rounds(PROGRAMS) {
         let mut numbers = Vec::new();
         while numbers.len() < NUMBERS {
             let number = expression(&mut r, 4);

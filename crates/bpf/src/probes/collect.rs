@@ -39,6 +39,9 @@ pub const MAX_KEY: usize = 96;
 pub const MAX_WORDS: usize = 512;
 /// Bytes of a thread's name (`TASK_COMM_LEN`, include/linux/sched.h, 6.18).
 const COMM: usize = 16;
+const ENOMEM: i32 = 12;
+/// How often a new key is tried where there is no memory for it.
+const TRIES: u32 = 4;
 /// `BPF_NOEXIST`.
 const NO_EXIST: i32 = 1;
 
@@ -447,11 +450,17 @@ impl Clausework<'_> {
         let found = e.new_label();
         self.look(e, key);
         e.jump_if(Cond::Ne, R0, 0, found);
-        e.mov(R1, reg::BUFFER);
-        e.slot_address(R2, key);
-        e.map_value(R3, self.all.zeros, 0);
-        e.mov(R4, NO_EXIST);
-        e.call(Helper::MapUpdate);
+        // The kernel keeps memory for a few new keys, and makes more as soon as interrupts are served.
+        let made = e.new_label();
+        for _ in 0..TRIES {
+            e.mov(R1, reg::BUFFER);
+            e.slot_address(R2, key);
+            e.map_value(R3, self.all.zeros, 0);
+            e.mov(R4, NO_EXIST);
+            e.call(Helper::MapUpdate);
+            e.jump_if(Cond::Ne, R0, -ENOMEM, made);
+        }
+        e.bind(made);
         self.look(e, key);
         e.jump_if(Cond::Ne, R0, 0, found);
         e.map_value(R1, self.all.counters, 8 * Counter::Refused(map).word(self.all.maps.len()) as u32);

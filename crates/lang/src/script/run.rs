@@ -227,6 +227,12 @@ impl Machine {
         all.filter(|(_, s)| s.refused > 0).map(|(m, s)| (m.name.as_str(), s.refused))
     }
 
+    /// Whether a map has as many keys as fit into it.
+    pub fn is_full(&self, name: &str) -> bool {
+        let mut all = self.program.maps.iter().zip(&self.stores);
+        all.any(|(m, s)| m.name == name && s.len() as u64 >= m.entries)
+    }
+
     /// What speculations have lost: those that were not opened, because too many were, and lines that there was no room for.
     pub fn speculations_lost(&self) -> (u64, u64) {
         (self.speculations.refused, self.speculations.lost)

@@ -548,9 +548,11 @@ impl Script {
             all.push(format!("{name}: {lost} lines of speculations were lost: they kept too many"));
         }
         for (map, n) in self.machine.refused() {
-            all.push(format!(
-                "@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)"
-            ));
+            all.push(if self.machine.is_full(map) {
+                format!("@{map}: full: {n} new keys were refused (config = {{ max_map_keys = N }} makes it larger)")
+            } else {
+                format!("@{map}: {n} new keys were refused: the kernel had no memory for them at that moment")
+            });
         }
         all.extend(self.unread.iter().cloned());
         if let Some(n @ 1..) = self.strange {
