@@ -162,7 +162,7 @@ const CALLS: &[&str] = &[
     "delete(@m, 1)", "has_key(@m, 1)", "find(@m, 1, $v)", "len(@m)", "len(kstack)", "str(arg0)", "str(arg0 + 1, 9)", "buf(arg0, 4)", "buf(\"a\")",
     "strftime(\"%F\", nsecs)", "strncmp(comm, \"a\", 1)", "strcontains(comm, \"a\")", "startswith(comm, \"a\")", "strlen(comm)", "strstr(comm, \"a\")",
     "str_concat(comm, \"a\")", "strcap(comm)", "memcmp(comm, \"a\", 1)", "bswap(pid)", "ntop(pid)", "ntop(2, arg0)", "pton(\"::1\")", "macaddr((char *)arg0)",
-    "cgroupid(\"/sys/fs/cgroup\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
+    "cgroupid(\"/sys/fs/cgroup\")", "cgroup_path(1)", "cgroup_path(1, \"unified\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
     "getopt(\"a\", 1)", "speculation()",
 ];
 

@@ -12,7 +12,7 @@ use super::{attach, cdecl};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token, limit};
 use crate::near::did_you_mean;
-use crate::parse::Parser;
+use crate::parse::{Parser, Sizes};
 use crate::tokens::{Define, Result, Tokens};
 use std::collections::BTreeMap;
 
@@ -32,10 +32,12 @@ pub struct Parameters {
     pub may_run: bool,
 }
 
-/// Parses a script.
-pub fn parse(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>)> {
+/// Parses a script. `sizes` knows structures that it does not declare itself.
+pub fn parse(text: &str, params: &Parameters, sizes: Sizes<'_>) -> Result<(Script, Vec<Diagnostic>)> {
     limit(text, MAX_SCRIPT, "script")?;
-    let mut r = Reader { p: Parser::new(Tokens::new(text)), params, script: Script::default(), branches: Vec::new() };
+    let mut p = Parser::new(Tokens::new(text));
+    p.sizes = Some(sizes);
+    let mut r = Reader { p, params, script: Script::default(), branches: Vec::new() };
     if text.starts_with("#!") {
         r.p.t.raw().take_while(|c| c != '\n');
     }

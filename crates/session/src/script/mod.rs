@@ -12,6 +12,7 @@ mod among;
 mod bare;
 mod beside;
 mod called;
+mod cgroups;
 mod collecting;
 mod in_kernel;
 mod kernel_types;

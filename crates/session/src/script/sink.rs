@@ -1,6 +1,7 @@
 //! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
 
 use super::called::Called;
+use super::cgroups::Cgroups;
 use super::collecting;
 use super::in_kernel::InKernel;
 use super::places::{As, Places, Run};
@@ -95,6 +96,7 @@ pub struct Script {
     own: (u32, u32, u32),
     /// It comes with a trace, and files and commands of this machine are none of its business: so many were not shown.
     strange: Option<u64>,
+    cgroups: Cgroups,
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
     /// The process that `-c` started.
@@ -166,6 +168,7 @@ impl Script {
             has_ended: false,
             own: (std::process::id(), sys::process::ruid(), sys::process::rgid()),
             strange: None,
+            cgroups: Cgroups::default(),
             ended: None,
             child: None,
             peek: OnceCell::new(),
@@ -336,7 +339,7 @@ impl Script {
         now: u64,
         run: impl FnOnce(&mut Machine, &mut dyn Host, &RefCell<Stacks>),
     ) {
-        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, strange, .. } = self;
+        let Script { machine, program, source, output, json, raw_strings, clocks, stacks, strange, cgroups, .. } = self;
         let mut prints = Prints {
             program,
             source: (&source.0, &source.1),
@@ -346,6 +349,7 @@ impl Script {
             raw_strings: *raw_strings,
             clocks: *clocks,
             strange,
+            cgroups,
         };
         run(machine, &mut prints, stacks);
     }
@@ -549,7 +553,7 @@ impl Script {
         all.extend(self.unread.iter().cloned());
         if let Some(n @ 1..) = self.strange {
             all.push(format!(
-                "{name}: cat() and system() show nothing over a trace ({n} times): it would be of now, and of this machine"
+                "{name}: cat(), system() and cgroup_path() show nothing over a trace ({n} times): it would be of now, and of this machine"
             ));
         }
         if self.lost > 0 {
