@@ -27,6 +27,7 @@ impl World for Kernel {
             }
             "tracepoint:block:block_rq_issue" => vec![("dev", Type::int(4, false)), ("bytes", Type::int(4, false))],
             "heap:malloc" => vec![("size", Type::UINT)],
+            "iter:task_file" => vec![("task", Type::UINT), ("fd", int)],
             "process:exit" => vec![("status", int)],
             _ => return None,
         };
@@ -92,6 +93,7 @@ const ONE_LINERS: &[&str] = &[
     "interval:1s /cpid != 0/ { printf(\"%d\\n\", cpid); }",
     "kprobe:f* /uid == 0 && comm != \"sshd\"/ { @[func, reg(\"ip\")] = count(); }",
     "watchpoint:0x10000000:8:w { printf(\"%s\", ustack(perf)); }",
+    "iter:task_file { @files[ctx->task, ctx->fd] = 1; }",
     "config = { missing_probes = warn } kprobe:a, kprobe:b { @x = count(); }",
 ];
 

@@ -27,6 +27,12 @@ pub const REWORDED: &[(&str, &str, &str)] = &[
     ("basic.pid fails validation with non-numeric argument", "-p not_a_pid: not a process id", OWN),
     ("basic.kaddr fails", "ERROR: no symbol of the kernel is 'asdfzzzzzzz'", OWN),
     ("json-output.join_delim", r#"^\{"type": "join", "data": "/bin/echo,A"\}"#, "quotes of -c hold words together"),
+    ("basic.pid outside of valid pid range", "-p 5000000: no such process", OWN),
+    (
+        "probe.uprobe_address_fail_resolve",
+        "ERROR: uprobe:/bin/bash:10: a breakpoint would break the program: what lies there is not known to be code",
+        OWN,
+    ),
     ("json-output.invalid_format", "--format <FORMAT>: not 'jsonx'", OWN),
     ("other.unroll_max_value", "ERROR: not a number from 1 to 100", OWN),
     ("other.unroll_min_value", "ERROR: not a number from 1 to 100", OWN),

@@ -96,7 +96,7 @@ providers! {
     "watchpoint" ["w"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, true, "an access to memory";
     "asyncwatchpoint" ["aw"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, false, "watchpoint does the same";
     "self" [] ["signal:NAME"] false Arguments::None, false, "trapline reports signals to itself in a later version; interval reacts to time";
-    "iter" ["it"] ["OBJECT"] false Arguments::None, false, "a later version walks the kernel's objects; `trapline stacks` shows what threads do";
+    "iter" ["it"] ["OBJECT"] false Named, true, "each object of the kernel, once: task, task_file, task_vma";
     "test" [] ["NAME"] false Arguments::None, false, "begin runs once, too";
     "bench" [] ["NAME"] false Arguments::None, false, "begin runs once, too";
 }
@@ -111,6 +111,11 @@ impl Point {
     /// `begin` or `end`
     pub fn is_special(&self) -> bool {
         matches!(self.provider.name, "begin" | "end")
+    }
+
+    /// It is no event: `begin`, `end`, an interval, or an object that the kernel walks over.
+    pub fn is_own(&self) -> bool {
+        self.is_special() || self.is_interval() || self.provider.name == "iter"
     }
 
     /// A clock of which each tick runs once.

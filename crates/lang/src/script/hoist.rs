@@ -82,7 +82,7 @@ pub fn hoist(program: &mut Program) {
     let mut all = Vec::new();
     let texts: Vec<Option<(Space, u32)>> = program.maps.iter().map(|m| m.text).collect();
     for (nth, clause) in program.clauses.iter_mut().enumerate() {
-        if clause.points.iter().any(|p| p.is_special() || p.is_interval()) {
+        if clause.points.iter().any(|p| p.is_own()) {
             continue;
         }
         let is_of_programs = clause.points.iter().all(|p| OF_PROGRAMS.contains(&p.provider.name));

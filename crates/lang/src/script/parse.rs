@@ -8,7 +8,7 @@
 //! Invariant: recursion is at most [`crate::tokens::MAX_NESTING`] deep, and no tree is higher than [`MAX_HEIGHT`].
 
 use super::ast::*;
-use super::{attach, cdecl};
+use super::{attach, cdecl, headers};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token, limit};
 use crate::near::did_you_mean;
@@ -153,7 +153,16 @@ impl Reader<'_> {
             _ if !active => {}
             "define" => self.define(body)?,
             "undef" => drop(self.p.t.defines.remove(body.of(text).trim())),
-            "include" => self.script.includes.push((body.of(text).trim().to_owned(), body)),
+            "include" => {
+                let header = body.of(text).trim();
+                if !headers::is_known(header) {
+                    let message = format!("{}: file not found", quote(header));
+                    let e = Diagnostic::new(Code::Name, body, message);
+                    let todo = "it is none of Linux or C, and others are not read: declare what the script needs of it";
+                    return Err(e.hint(todo));
+                }
+                self.script.includes.push((header.to_owned(), body));
+            }
             "pragma" | "error" | "warning" | "line" | "" => {}
             _ => {
                 let known = ["include", "define", "undef", "ifdef", "ifndef", "if", "else", "elif", "endif"];

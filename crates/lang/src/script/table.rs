@@ -144,7 +144,7 @@ rows! {
     "rand" Value "" U32, "", "a random number";
     "kstack" Value "mode:name? limit:literal?" Gives::Stack(Space::Kernel), "root", "the kernel's stack; modes are bpftrace, perf, raw";
     "ustack" Value "mode:name? limit:literal?" Gives::Stack(Space::User), "", "the process's stack; modes are bpftrace, perf, raw";
-    "ctx" Later "" Nothing, "", "its members are args.NAME and reg(\"NAME\")";
+    "ctx" Later "" Nothing, "", "write ctx->NAME, args.NAME, or reg(\"NAME\")";
 
     "count" Aggregation "" Nothing, "", "how often";
     "sum" Aggregation "n:int" Nothing, "", "the sum of the values";

@@ -294,6 +294,7 @@ fn probes() {
             "interval:5 { }",
             "interval:s:0 { }",
             "iter:task { }",
+            "self:signal:SIGUSR1 { }",
             "tracepoint:a { }",
             "begin:x { }",
             "openat { }",
@@ -320,10 +321,12 @@ fn probes() {
             ~~~~~~~~~~~~
             HINT: for instance interval:1s, interval:100ms or interval:hz:99
 
-            stdin:1:1-10: ERROR: 'iter' probes are not in this version [S0016]
-            iter:task { }
-            ~~~~~~~~~
-            HINT: a later version walks the kernel's objects; `trapline stacks` shows what threads do
+            iter:task
+
+            stdin:1:1-20: ERROR: 'self' probes are not in this version [S0016]
+            self:signal:SIGUSR1 { }
+            ~~~~~~~~~~~~~~~~~~~
+            HINT: trapline reports signals to itself in a later version; interval reacts to time
 
             stdin:1:1-13: ERROR: 'tracepoint:a' is not how a probe of 'tracepoint' is written [S0004]
             tracepoint:a { }
@@ -608,6 +611,7 @@ fn names_and_calls() {
             "begin { print(pidd); }",
             "begin { print(O_CREATE); print(TCP_ESTABLISHD); }",
             "#include <linux/tcp.h>\nbegin { print(TCP_FOO_BAR); }",
+            "#include <lol/no.h>\nbegin { }",
             "begin { prnt(1); }",
             "begin { printf(1); }",
             "begin { printf(\"%d %s\\n\", 1); }",
@@ -644,6 +648,11 @@ fn names_and_calls() {
             begin { print(TCP_FOO_BAR); }
                           ~~~~~~~~~~~
             HINT: headers are not read: write #define TCP_FOO_BAR VALUE
+
+            stdin:1:9-20: ERROR: '<lol/no.h>': file not found [S0005]
+            #include <lol/no.h>
+                    ~~~~~~~~~~~
+            HINT: it is none of Linux or C, and others are not read: declare what the script needs of it
 
             stdin:1:9-16: ERROR: no function is called 'prnt' [S0005]
             begin { prnt(1); }

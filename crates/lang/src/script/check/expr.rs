@@ -635,6 +635,10 @@ impl Checker<'_> {
     }
 
     fn field(&mut self, of: &ast::Expr, name: &str, span: Span) -> Result<Expr> {
+        // What an iterator, or a probe, has been called with.
+        if matches!(&of.kind, Written::Name(n) if n == "ctx") {
+            return self.arg(name, span);
+        }
         let mut x = self.value(of)?;
         if matches!(x.ty, Type::Pointer(..)) {
             x = self.deref(x, of.span)?;
