@@ -27,6 +27,7 @@ pub mod helper;
 pub mod insn;
 pub mod interp;
 mod link;
+pub mod objects;
 pub mod own_ring;
 pub mod peek;
 pub mod probes;

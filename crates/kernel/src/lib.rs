@@ -26,6 +26,7 @@ mod loaded;
 mod map_set;
 mod missed;
 pub mod moved;
+pub mod objects;
 mod orders;
 mod parallel;
 pub mod peek;

@@ -46,10 +46,15 @@ pub(crate) struct Parser<'t> {
     params: Option<&'t [String]>,
     /// The names that a script gives to types.
     pub typedefs: BTreeSet<String>,
+    /// Bytes and alignment of structures that a script does not declare itself.
+    pub sizes: Option<Sizes<'t>>,
     pub warnings: Vec<Diagnostic>,
     /// `return` may have a value.
     pub in_function: bool,
 }
+
+/// From a structure's name to its bytes and alignment.
+pub type Sizes<'t> = &'t dyn Fn(&str) -> Option<(u64, u64)>;
 
 fn highest(list: &[Expr]) -> usize {
     list.iter().map(|e| e.height).max().unwrap_or(0)
@@ -58,7 +63,7 @@ fn highest(list: &[Expr]) -> usize {
 impl<'t> Parser<'t> {
     /// Of a script.
     pub fn new(t: Tokens<'t>) -> Parser<'t> {
-        Parser { t, params: None, typedefs: BTreeSet::new(), warnings: Vec::new(), in_function: false }
+        Parser { t, params: None, typedefs: BTreeSet::new(), sizes: None, warnings: Vec::new(), in_function: false }
     }
 }
 

@@ -27,6 +27,7 @@ impl World for Kernel {
             }
             "tracepoint:block:block_rq_issue" => vec![("dev", Type::int(4, false)), ("bytes", Type::int(4, false))],
             "heap:malloc" => vec![("size", Type::UINT)],
+            "iter:task_file" => vec![("task", Type::UINT), ("fd", int)],
             "process:exit" => vec![("status", int)],
             _ => return None,
         };
@@ -92,6 +93,7 @@ const ONE_LINERS: &[&str] = &[
     "interval:1s /cpid != 0/ { printf(\"%d\\n\", cpid); }",
     "kprobe:f* /uid == 0 && comm != \"sshd\"/ { @[func, reg(\"ip\")] = count(); }",
     "watchpoint:0x10000000:8:w { printf(\"%s\", ustack(perf)); }",
+    "iter:task_file { @files[ctx->task, ctx->fd] = 1; }",
     "config = { missing_probes = warn } kprobe:a, kprobe:b { @x = count(); }",
 ];
 
@@ -162,7 +164,7 @@ const CALLS: &[&str] = &[
     "delete(@m, 1)", "has_key(@m, 1)", "find(@m, 1, $v)", "len(@m)", "len(kstack)", "str(arg0)", "str(arg0 + 1, 9)", "buf(arg0, 4)", "buf(\"a\")",
     "strftime(\"%F\", nsecs)", "strncmp(comm, \"a\", 1)", "strcontains(comm, \"a\")", "startswith(comm, \"a\")", "strlen(comm)", "strstr(comm, \"a\")",
     "str_concat(comm, \"a\")", "strcap(comm)", "memcmp(comm, \"a\", 1)", "bswap(pid)", "ntop(pid)", "ntop(2, arg0)", "pton(\"::1\")", "macaddr((char *)arg0)",
-    "cgroupid(\"/sys/fs/cgroup\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
+    "cgroupid(\"/sys/fs/cgroup\")", "cgroup_path(1)", "cgroup_path(1, \"unified\")", "strerror(1)", "signal_name(1)", "syscall_name(1)", "kptr(arg0)", "uptr(arg0)", "ksym(arg0)", "usym(arg0)", "kaddr(\"x\")", "uaddr(\"x\")", "reg(\"ip\")",
     "getopt(\"a\", 1)", "speculation()",
 ];
 

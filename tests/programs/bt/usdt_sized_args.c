@@ -10,6 +10,7 @@ int main(int argc, char **argv)
 		unsigned long wide = 0xffffffff00000001;
 		NOTE("test", "probe1", "0", "8@%[n]", [n] "r"(wide));
 		NOTE("test", "probe2", "0", "4@%k[n]", [n] "r"(wide));
+		NOTE("test", "probe3", "0", "1@%b[n]", [n] "q"(wide));
 		usleep(50000);
 	}
 	return 0;

@@ -26,12 +26,19 @@ pub const REWORDED: &[(&str, &str, &str)] = &[
     ("basic.pid fails validation with non-number in between", "-p 111a1: not a process id", OWN),
     ("basic.pid fails validation with non-numeric argument", "-p not_a_pid: not a process id", OWN),
     ("basic.kaddr fails", "ERROR: no symbol of the kernel is 'asdfzzzzzzz'", OWN),
+    ("json-output.join_delim", r#"^\{"type": "join", "data": "/bin/echo,A"\}"#, "quotes of -c hold words together"),
+    ("basic.pid outside of valid pid range", "-p 5000000: no such process", OWN),
+    (
+        "probe.uprobe_address_fail_resolve",
+        "ERROR: uprobe:/bin/bash:10: a breakpoint would break the program: what lies there is not known to be code",
+        OWN,
+    ),
     ("json-output.invalid_format", "--format <FORMAT>: not 'jsonx'", OWN),
     ("other.unroll_max_value", "ERROR: not a number from 1 to 100", OWN),
     ("other.unroll_min_value", "ERROR: not a number from 1 to 100", OWN),
     ("probe.uprobe_offset_fail_size", r"ERROR: uprobe:/bin/bash:echo_builtin\+1000000: the offset is outside", OWN),
     ("probe.tracepoint_missing", "ERROR: tracepoint:syscalls:nonsense: no such probe", OWN),
-    ("btf.redefine_btf_type_missing_def", "ERROR: the size of 'struct thread_info' is not known here", OWN),
+    ("usdt.\"usdt duplicated markers\"", r"Attached 2 probes\n999\s*100", "no empty line is before the script's own"),
 ];
 
 const STATS: &str = "stats are printed with the names of their parts";

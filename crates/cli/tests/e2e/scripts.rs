@@ -66,6 +66,7 @@ fn mistakes_are_shown_where_they_are() {
         (&["-e", "begin {}", "-c", "true", "-p", "1"], "given together with -p"),
         (&["/no/script"], "No such file"),
         (&["-p", "1x", "/no/script"], "-p 1x: not a process id"),
+        (&["-e", "#include <lol/no.h>\nbegin {}"], "'<lol/no.h>': file not found"),
         (&[], "no script is given"),
         (&["--config", "x", "-e", "begin {}"], "it has no value"),
     ] {
@@ -395,6 +396,64 @@ fn intervals_know_the_command_and_where_they_run() {
         let out = run(User::Me, &["-q", "-e", text]);
         assert_eq!((out.out().as_str(), out.stderr.as_str()), ("trapline 1 0\n\n\n", ""));
     }
+}
+
+#[test]
+fn objects_of_the_kernel_are_walked_over() {
+    let text = "iter:task /ctx->task->pid == pid/ { printf(\"%s\\n\", ctx->task->comm); @tasks++; }
+        iter:task_file /args.task->pid == pid && ctx->fd < 3/ { @files[ctx->fd] = ctx->file != 0; }
+        iter:task_vma /ctx->task->pid == pid/ { @is_mapped = ctx->vma->vm_start < ctx->vma->vm_end; }
+        end { printf(\"end\\n\"); }";
+    if !lab::kernel_backend_is_possible() || !lab::is_root() {
+        return testkit::skip("kernel", "no kernel backend, or not root");
+    }
+    let out = run(User::Me, &["-e", text]);
+    let expected =
+        "trapline\nend\n\n\n@files[0]: true\n@files[1]: true\n@files[2]: true\n@is_mapped: true\n@tasks: 1\n";
+    assert_eq!((out.out().as_str(), out.stderr.as_str()), (expected, "Attached 4 probes\n"));
+    let out = run(User::Me, &["-q", "-e", "iter:task { @ = count(); exit(7); } interval:1s { printf(\"x\"); }"]);
+    assert_eq!((out.code(), out.out().as_str()), (7, "\n\n@: 1\n"), "{}", out.stderr);
+    for (user, args, says) in [
+        (User::Me, &["run", "-e", "iter:no_such { }"][..], "no such objects (they are task, task_file, task_vma)"),
+        (User::Me, &["run", "-e", "iter:task { print(ctx->fd); }"], "'iter:task' has no argument 'fd'"),
+        (User::Me, &["trace", "-e", "iter:task { exit(); }", "true"], "objects of the kernel are no events"),
+        (User::Nobody, &["run", "-e", "iter:task { exit(); }"], "objects of the kernel are for root"),
+    ] {
+        let out = lab::run(&mut lab::trapline(user, args));
+        assert!(out.code() == 2 && out.stderr.contains(says), "{args:?}: {}", out.stderr);
+    }
+}
+
+/// Loops whose rounds are known, arguments on the stack, and what control groups are called.
+#[test]
+fn arrays_are_walked_and_words_of_the_stack_are_read() {
+    let Some(walk) = testkit::compile("gcc", "bt_struct_walk", "bt/struct_walk.c", &["-O0", "-g"]) else { return };
+    let Some(stack) = testkit::compile("gcc", "bt_stack_args", "bt/stack_args.c", &["-O0", "-g"]) else { return };
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    let text = format!(
+        "struct C {{ uint32_t a; uint64_t b; }} uprobe:{walk}:clear {{ $c = (struct C *)arg0; @p = $c; @first = @p->b;
+            for ($i : 0..9) {{ if ($i == 7) {{ break; }} @a += $c->a; $c++; }} }}"
+    );
+    assert_eq!(
+        script(User::Me, &text, &walk).split_once("@p: ").map(|parts| parts.0),
+        Some("\n\n@a: 21\n@first: 100\n")
+    );
+    let text = format!("uprobe:{stack}:too_many_args {{ printf(\"%d %d\\n\", sarg0, sarg1); }}");
+    assert_eq!(script(User::Me, &text, &stack), "32 64\n\n\n");
+    let out = run(
+        User::Me,
+        &[
+            "-q",
+            "-e",
+            "begin { printf(\"%s|%s|%s\\n\", cgroup_path(1), cgroup_path(1, \"x\"), str($1 + 2)); exit(); }",
+            "hello",
+        ],
+    );
+    let text = out.out();
+    let root = std::path::Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    assert!(text.trim_end().ends_with("||llo") && (!root || text.starts_with("unified:/")), "{text}");
 }
 
 #[test]

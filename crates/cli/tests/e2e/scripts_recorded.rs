@@ -212,5 +212,9 @@ fn events_are_shown_without_the_script_that_cannot_run() {
     std::fs::write(&metadata, text.replace("@ = sum(retval)", "cat(\\\"/etc/passwd\\\")")).expect("metadata");
     let out = run(User::Me, &dir, &["report", "trace"]);
     assert_eq!(out.out(), "wrote 6\n".repeat(20) + "\n\n");
-    assert!(out.stderr.contains("cat() and system() show nothing over a trace (20 times)"), "{}", out.stderr);
+    assert!(
+        out.stderr.contains("cat(), system() and cgroup_path() show nothing over a trace (20 times)"),
+        "{}",
+        out.stderr
+    );
 }

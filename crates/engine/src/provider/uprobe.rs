@@ -269,9 +269,9 @@ fn said(e: &Misplaced) -> String {
     }
 }
 
-/// The address that a name is: `0x401136`.
+/// The address that a name is: `0x401136`, or `4198710`; no function's name begins with a digit.
 fn address(text: &str) -> Option<u64> {
-    number(text).filter(|_| text.starts_with("0x"))
+    number(text).filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn number(text: &str) -> Option<u64> {

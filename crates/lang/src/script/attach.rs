@@ -96,7 +96,7 @@ providers! {
     "watchpoint" ["w"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, true, "an access to memory";
     "asyncwatchpoint" ["aw"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, false, "watchpoint does the same";
     "self" [] ["signal:NAME"] false Arguments::None, false, "trapline reports signals to itself in a later version; interval reacts to time";
-    "iter" ["it"] ["OBJECT"] false Arguments::None, false, "a later version walks the kernel's objects; `trapline stacks` shows what threads do";
+    "iter" ["it"] ["OBJECT"] false Named, true, "each object of the kernel, once: task, task_file, task_vma";
     "test" [] ["NAME"] false Arguments::None, true, "a test of the script, which `trapline test FILE` runs";
     "bench" [] ["NAME"] false Arguments::None, true, "what `trapline test FILE` runs many times, and measures";
 }
@@ -116,6 +116,11 @@ impl Point {
     /// `test:` or `bench:`
     pub fn is_test(&self) -> bool {
         matches!(self.provider.name, "test" | "bench")
+    }
+
+    /// It is no event: `begin`, `end`, an interval, or an object that the kernel walks over.
+    pub fn is_own(&self) -> bool {
+        self.is_special() || self.is_interval() || self.provider.name == "iter"
     }
 
     /// A clock of which each tick runs once.

@@ -28,6 +28,8 @@ pub struct Declarations {
     pub typedefs: BTreeMap<String, Type>,
     /// The values of all enumerations, and which they are of.
     constants: BTreeMap<String, (i64, String)>,
+    /// Bytes and alignment of structures that are declared elsewhere.
+    elsewhere: BTreeMap<String, (u64, u64)>,
     anonymous: usize,
     /// How many there were in braces.
     bodies: usize,
@@ -91,7 +93,10 @@ impl Declarations {
                 let (size, align) = self.size(of)?;
                 (size.checked_mul(*n).filter(|s| *s <= MAX_SIZE)?, align)
             }
-            Type::Struct(name) => self.structs.get(name).map(|s| (s.size, s.align))?,
+            Type::Struct(name) => {
+                let own = self.structs.get(name).map(|s| (s.size, s.align));
+                own.or_else(|| self.elsewhere.get(name).copied())?
+            }
             Type::Tuple(list) | Type::Record(_, list) => {
                 let (mut at, mut most) = (0u64, 1);
                 for t in list {
@@ -109,7 +114,7 @@ impl Declarations {
     fn depth(&self, ty: &Type) -> usize {
         match ty {
             Type::Array(of, _) => self.depth(of),
-            Type::Struct(name) => self.structs.get(name).map_or(0, |s| s.depth),
+            Type::Struct(name) => self.structs.get(name).map_or(1, |s| s.depth),
             _ => 0,
         }
     }
@@ -252,10 +257,26 @@ fn aggregate(p: &mut Parser<'_>, d: &mut Declarations, union: bool) -> Result<(T
     }
     p.t.leave();
     attributes(p, &mut l)?;
+    for m in &list {
+        find(p, d, &m.ty);
+    }
     list.into_iter().try_for_each(|m| l.member(m, d))?;
     d.structs.insert(name.clone(), l.finish());
     d.bodies += 1;
     Ok((Type::Struct(name), !named))
+}
+
+/// Looks for the structure that a type is made of, where the script does not declare it.
+fn find(p: &Parser<'_>, d: &mut Declarations, ty: &Type) {
+    match ty {
+        Type::Array(of, _) => find(p, d, of),
+        Type::Struct(name) if !d.structs.contains_key(name) => {
+            if let Some(found) = p.sizes.and_then(|sizes| sizes(name)) {
+                d.elsewhere.insert(name.clone(), found);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A member, before it has a place.

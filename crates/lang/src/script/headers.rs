@@ -19,6 +19,23 @@ const CONSTANTS: &[(&str, i64)] = &[
 const RENAMED: &[(&str, &str, &str, &str)] =
     &[("task_struct", "state", "__state", "5.14"), ("cfs_rq", "nr_running", "nr_queued", "6.14")];
 
+/// The directories that the headers of Linux (include/, include/uapi/) and of C are in.
+#[rustfmt::skip]
+const DIRECTORIES: &[&str] = &[
+    "acpi", "asm", "asm-generic", "clocksource", "crypto", "cxl", "drm", "generated", "hyperv", "keys", "kunit", "kvm", "linux", "math-emu",
+    "media", "memory", "misc", "mtd", "net", "pcmcia", "ras", "rdma", "rv", "scsi", "soc", "sound", "target", "trace", "uapi", "ufs", "vdso",
+    "video", "xen", "arpa", "bits", "bpf", "gnu", "netinet", "netpacket", "rpc", "sys",
+];
+
+/// Whether a header, in quotes or brackets, is one of Linux or of C; those without a directory may be.
+pub(super) fn is_known(header: &str) -> bool {
+    let inner = |open, close| {
+        header.strip_prefix(open).and_then(|rest| rest.split_once(close)).map(|parts: (&str, &str)| parts.0)
+    };
+    let name = inner('<', '>').or_else(|| inner('"', '"')).unwrap_or_default();
+    name.split_once('/').is_none_or(|(directory, _)| DIRECTORIES.contains(&directory))
+}
+
 /// The other name of a structure's member, whichever it is, and the version of Linux between them.
 pub(super) fn renamed(of: &str, member: &str) -> Option<(&'static str, &'static str)> {
     RENAMED.iter().filter(|r| r.0 == of).find_map(|(_, before, now, since)| match member {

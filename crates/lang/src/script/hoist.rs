@@ -4,17 +4,27 @@
 //! printf("%s", str(((struct file *)arg0)->name))    leaf: memory 0 = str(*(arg0 + 24))    printf("%s", leaf)
 //! ```
 //!
+//! Statements are walked in their order, with what is known of variables and of maps at that point (`known`). A loop whose rounds are
+//! known is written out where that makes all of its memory known: each round follows a pointer one step further.
+//!
 //! Invariant: an expression that is moved depends on leaves, constants and memory, and changes nothing.
 
-use super::ir::{Clause, Cond, Expr, Hoisted, Int, Kind, Leaf, Place, Program, Stmt, What};
+mod known;
+
+use super::ir::{Cond, Expr, Hoisted, Int, Kind, Leaf, Place, Program, Stmt, What};
 use super::types::{Space, Type};
-use crate::ir::Leaf as Of;
+use crate::ir::{Cmp, Leaf as Of};
+use known::Known;
 use std::collections::BTreeSet;
 
 /// The most that a clause may read so.
-const MOST: usize = 16;
+const MOST: usize = 24;
 /// The most bytes of a buffer whose length the event decides.
 const BUFFER: u32 = 256;
+/// A loop with more rounds is not written out.
+const MOST_ROUNDS: usize = 64;
+/// So many expressions are looked at while loops of a clause are written out.
+const MOST_LOOKED_AT: usize = 20_000;
 
 /// What an expression of memory reads.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,25 +82,35 @@ pub fn hoist(program: &mut Program) {
     let mut all = Vec::new();
     let texts: Vec<Option<(Space, u32)>> = program.maps.iter().map(|m| m.text).collect();
     for (nth, clause) in program.clauses.iter_mut().enumerate() {
-        if clause.points.iter().any(|p| p.is_special() || p.is_interval()) {
+        if clause.points.iter().any(|p| p.is_own()) {
             continue;
         }
-        let leaves = std::mem::take(&mut clause.leaves);
-        let known = Known::of(clause);
-        if clause.points.iter().all(|p| OF_PROGRAMS.contains(&p.provider.name)) {
-            keep(&mut clause.body, &texts, &leaves, &known);
-        }
-        let mut moves = Moves { clause: nth, leaves, all: &mut all, here: 0, known, used: BTreeSet::new() };
+        let is_of_programs = clause.points.iter().all(|p| OF_PROGRAMS.contains(&p.provider.name));
+        let mut moves = Moves {
+            clause: nth,
+            first: all.len(),
+            texts: if is_of_programs { &texts } else { &[] },
+            stepped: &clause.stepped,
+            first_flag: clause.vars.len(),
+            flags: 0,
+            lookable: MOST_LOOKED_AT,
+            writes_out: false,
+            now: State { leaves: std::mem::take(&mut clause.leaves), known: Known::of(clause), ..State::default() },
+        };
         if let Some(predicate) = &mut clause.predicate {
             moves.cond(predicate);
             // What is read for the predicate is read first.
-            if moves.here > 0 {
-                clause.predicate_leaves = moves.leaves.len();
+            if !moves.now.all.is_empty() {
+                clause.predicate_leaves = moves.now.leaves.len();
             }
         }
         moves.stmts(&mut clause.body);
-        clause.idle = (0..moves.leaves.len()).filter(|i| !moves.used.contains(i)).collect();
-        clause.leaves = moves.leaves;
+        let flags = moves.flags;
+        let State { leaves, all: own, used, .. } = moves.now;
+        clause.vars.extend(std::iter::repeat_n(Type::INT, flags));
+        clause.idle = (0..leaves.len()).filter(|i| !used.contains(i)).collect();
+        clause.leaves = leaves;
+        all.extend(own);
     }
     program.hoisted = all;
 }
@@ -98,39 +118,6 @@ pub fn hoist(program: &mut Program) {
 /// Providers at whose events a program reads memory.
 const OF_PROGRAMS: &[&str] =
     &["kprobe", "kretprobe", "fentry", "fexit", "rawtracepoint", "uprobe", "uretprobe", "usdt"];
-
-/// Of addresses of strings that a map holds, the string is read when they are put into it: later nobody can.
-fn keep(body: &mut [Stmt], texts: &[Option<(Space, u32)>], leaves: &[Leaf], known: &Known) {
-    for s in body {
-        match s {
-            Stmt::Set(Place::Map(map, _), e) => {
-                let Some((space, length)) = texts.get(*map).copied().flatten() else { continue };
-                // These have their strings with them.
-                let has_text = matches!(e.kind, Kind::Leaf(i) if leaves.get(i).is_some_and(|l| is_text(&l.ty)));
-                if has_text || e.ty.as_int().is_none() {
-                    continue;
-                }
-                let is_event_s = |address: &Int| !matches!(address, Int::Const(_));
-                if let Some(address) = known.number(&e.clone().int()).filter(is_event_s) {
-                    let kind = Kind::TextAt(Box::new(address), space, Box::new(Int::Const(length.into())));
-                    let text = Expr { kind, ty: Type::Str(length.saturating_sub(1)) };
-                    *e = Expr { kind: Kind::Kept(Box::new(e.clone()), Box::new(text)), ty: e.ty.clone() };
-                }
-            }
-            Stmt::If(arms, rest) => {
-                arms.iter_mut().for_each(|(_, list)| keep(list, texts, leaves, known));
-                keep(rest, texts, leaves, known);
-            }
-            Stmt::While(_, list, _)
-            | Stmt::Repeat(_, list)
-            | Stmt::Function(list)
-            | Stmt::Block(list)
-            | Stmt::Range(_, _, _, list, _)
-            | Stmt::Each(_, _, list) => keep(list, texts, leaves, known),
-            _ => {}
-        }
-    }
-}
 
 /// The address of characters.
 fn is_text(ty: &Type) -> bool {
@@ -174,166 +161,180 @@ fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
     }
 }
 
-/// Variables that have one value in a run, which the event decides.
-struct Known(Vec<Option<Int>>);
-
-impl Known {
-    fn of(clause: &Clause) -> Known {
-        let vars = clause.vars.len();
-        let mut sets: Vec<Vec<Option<&Expr>>> = vec![Vec::new(); vars];
-        assigned(&clause.body, &mut sets);
-        // `$x++` and find() are parts of expressions.
-        for var in &clause.stepped {
-            sets.get_mut(*var).into_iter().for_each(|all| all.push(None));
-        }
-        let mut known = Known(vec![None; vars]);
-        // One may depend on another that is set before.
-        for _ in 0..vars {
-            for (var, sets) in sets.iter().enumerate() {
-                if let [Some(e)] = sets[..]
-                    && e.ty.as_int().is_some()
-                    && known.0[var].is_none()
-                {
-                    known.0[var] = known.number(&e.clone().int());
-                }
-            }
-        }
-        known
-    }
-
-    /// A number that depends on the event alone, without variables.
-    fn number(&self, i: &Int) -> Option<Int> {
-        let both = |a: &Int, b: &Int| Some((Box::new(self.number(a)?), Box::new(self.number(b)?)));
-        Some(match i {
-            Int::Const(v) => Int::Const(*v),
-            Int::Value(v) => match &v.kind {
-                Kind::Leaf(_) => i.clone(),
-                Kind::Var(var) => self.0.get(*var)?.clone()?,
-                Kind::Load(address, space) => {
-                    let kind = Kind::Load(Box::new(self.number(address)?), *space);
-                    Int::Value(Box::new(Expr { kind, ty: v.ty.clone() }))
-                }
-                _ => return None,
-            },
-            Int::Cast(cast, x) => Int::Cast(*cast, Box::new(self.number(x)?)),
-            Int::Minus(x) => Int::Minus(Box::new(self.number(x)?)),
-            Int::Complement(x) => Int::Complement(Box::new(self.number(x)?)),
-            Int::Binary(op, a, b) => {
-                let (a, b) = both(a, b)?;
-                Int::Binary(*op, a, b)
-            }
-            Int::Or(a, b) => {
-                let (a, b) = both(a, b)?;
-                Int::Or(a, b)
-            }
-            Int::Choice(..) | Int::Truth(_) => return None,
-        })
-    }
-
-    /// What is in memory, at an address that the event decides, without variables.
-    fn memory(&self, e: &Expr) -> Option<Expr> {
-        let kind = match &e.kind {
-            Kind::Load(address, space) => Kind::Load(Box::new(self.number(address)?), *space),
-            Kind::Strings(address, space) => Kind::Strings(Box::new(self.number(address)?), *space),
-            // A buffer of so many bytes.
-            Kind::Call("buf at", args) => match &args[..] {
-                [address, Expr { kind: Kind::Const(..), .. }, Expr { kind: Kind::Const(user, _), .. }] => {
-                    let space = if *user != 0 { Space::User } else { Space::Kernel };
-                    Kind::Load(Box::new(self.number(&address.clone().int())?), space)
-                }
-                [address, n, user @ Expr { kind: Kind::Const(..), .. }] => {
-                    let number =
-                        |e: &Expr| Some(Expr { kind: Kind::Int(self.number(&e.clone().int())?), ty: e.ty.clone() });
-                    let kind = Kind::Call("buf at", vec![number(address)?, number(n)?, user.clone()]);
-                    let Type::Buffer(most) = e.ty else { return None };
-                    return Some(Expr { kind, ty: Type::Buffer(most.min(BUFFER)) });
-                }
-                _ => return None,
-            },
-            Kind::TextAt(address, space, length)
-                if matches!(e.ty, Type::Str(_)) && matches!(**length, Int::Const(_)) =>
-            {
-                Kind::TextAt(Box::new(self.number(address)?), *space, length.clone())
-            }
-            _ => return None,
+/// Whether a function may return before the end of its statements.
+fn returns_early(list: &[Stmt]) -> bool {
+    fn count(list: &[Stmt]) -> usize {
+        let of = |s: &Stmt| match s {
+            Stmt::Return => 1,
+            Stmt::If(arms, rest) => arms.iter().map(|a| count(&a.1)).sum::<usize>() + count(rest),
+            Stmt::While(_, list, _)
+            | Stmt::Repeat(_, list)
+            | Stmt::Block(list)
+            | Stmt::Range(_, _, _, list, _)
+            | Stmt::Each(_, _, list) => count(list),
+            _ => 0,
         };
-        Some(Expr { kind, ty: e.ty.clone() })
+        list.iter().map(of).sum()
     }
+    fn ends(list: &[Stmt]) -> usize {
+        match list.last() {
+            Some(Stmt::Return) => 1,
+            Some(Stmt::Block(list)) => ends(list),
+            _ => 0,
+        }
+    }
+    count(list) > ends(list)
 }
 
-/// What is assigned to each variable: None of what is no simple assignment.
-fn assigned<'s>(list: &'s [Stmt], sets: &mut [Vec<Option<&'s Expr>>]) {
-    let other = |sets: &mut [Vec<Option<&'s Expr>>], var: usize, e: Option<&'s Expr>| {
-        sets.get_mut(var).into_iter().for_each(|all| all.push(e));
-    };
+/// The variables that statements assign to.
+fn assigned(list: &[Stmt], to: &mut BTreeSet<usize>) {
     for s in list {
         match s {
-            Stmt::Set(Place::Var(var), e) => other(sets, *var, Some(e)),
-            Stmt::Change(Place::Var(var), ..) => other(sets, *var, None),
+            Stmt::Set(Place::Var(var), _) | Stmt::Change(Place::Var(var), ..) => _ = to.insert(*var),
             Stmt::If(arms, rest) => {
-                arms.iter().for_each(|(_, list)| assigned(list, sets));
-                assigned(rest, sets);
+                arms.iter().for_each(|(_, list)| assigned(list, to));
+                assigned(rest, to);
             }
             Stmt::While(_, list, _) | Stmt::Repeat(_, list) | Stmt::Block(list) | Stmt::Function(list) => {
-                assigned(list, sets)
+                assigned(list, to)
             }
-            Stmt::Range(var, _, _, list, _) | Stmt::Each(_, var, list) => {
-                other(sets, *var, None);
-                assigned(list, sets);
+            Stmt::Range(var, _, _, list, _) | Stmt::Each(var, _, list) => {
+                to.insert(*var);
+                assigned(list, to);
             }
             _ => {}
         }
     }
 }
 
-struct Moves<'a> {
-    clause: usize,
+/// Whether a loop with this body is left by `break`, and whether one of its rounds is by `continue`.
+fn jumps(body: &[Stmt]) -> (bool, bool) {
+    let mut all = (false, false);
+    let mut add = |(a, b)| all = (all.0 | a, all.1 | b);
+    for s in body {
+        match s {
+            Stmt::Break => add((true, false)),
+            Stmt::Continue => add((false, true)),
+            Stmt::Block(list) => add(jumps(list)),
+            Stmt::If(arms, rest) => arms.iter().map(|a| &a.1).chain([rest]).for_each(|list| add(jumps(list))),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// `break` of a loop that is written out: it says so, and leaves its round.
+fn mark_breaks(body: &mut Vec<Stmt>, flag: usize) {
+    let set = || Stmt::Set(Place::Var(flag), Expr { kind: Kind::Const(1, false), ty: Type::INT });
+    let mut i = 0;
+    while i < body.len() {
+        match &mut body[i] {
+            Stmt::Break => {
+                body.insert(i, set());
+                i += 1;
+            }
+            Stmt::Block(list) => mark_breaks(list, flag),
+            Stmt::If(arms, rest) => {
+                arms.iter_mut().for_each(|(_, list)| mark_breaks(list, flag));
+                mark_breaks(rest, flag);
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+}
+
+/// What has been moved, and what is known, at a point of a clause.
+#[derive(Clone, Default)]
+struct State {
     leaves: Vec<Leaf>,
-    all: &'a mut Vec<Hoisted>,
-    here: usize,
+    all: Vec<Hoisted>,
     known: Known,
     /// The leaves that are read.
     used: BTreeSet<usize>,
+    /// How much memory is not moved, because its address is not known.
+    left: usize,
+    /// How many blocks are values.
+    blocks: usize,
+}
+
+struct Moves<'a> {
+    clause: usize,
+    /// The number of the first that is moved.
+    first: usize,
+    /// Of maps that hold addresses of strings: whose memory, and how many bytes.
+    texts: &'a [Option<(Space, u32)>],
+    /// The variables that expressions change.
+    stepped: &'a [usize],
+    first_flag: usize,
+    /// The variables that say whether a loop was left.
+    flags: usize,
+    lookable: usize,
+    writes_out: bool,
+    now: State,
 }
 
 impl Moves<'_> {
-    fn expr(&mut self, e: &mut Expr) {
+    /// Memory at an address that is known: it becomes a leaf.
+    fn moved(&mut self, e: &mut Expr) -> bool {
         let of_program = |e: &Expr| match e.kind {
-            Kind::Leaf(i) => self.leaves.get(i).filter(|l| l.what.is_of_programs()).map(|_| e.clone()),
+            Kind::Leaf(i) => self.now.leaves.get(i).filter(|l| l.what.is_of_programs()).map(|_| e.clone()),
             _ => None,
         };
-        if self.here < MOST
-            && let Some(read) = self.known.memory(e).or_else(|| of_program(e))
-        {
-            let (what, ty) = (What::Memory(self.all.len()), read.ty.clone());
-            let found = self.all.iter().position(|h| h.clause == self.clause && h.expr == read);
-            let what = found.map_or(what, What::Memory);
-            let known = self.leaves.iter().position(|l| l.what == what);
-            let index = known.unwrap_or(self.leaves.len());
-            if known.is_none() {
-                let name = name_of(&read, &self.leaves);
-                self.all.push(Hoisted { clause: self.clause, expr: read, name });
-                self.leaves.push(Leaf { what, ty });
-                self.here += 1;
-            }
-            e.kind = Kind::Leaf(index);
-            self.used.insert(index);
+        if self.now.all.len() >= MOST {
+            return false;
+        }
+        let Some(read) = self.now.known.memory(e).or_else(|| of_program(e)) else { return false };
+        let State { all, leaves, used, known, .. } = &mut self.now;
+        let ty = read.ty.clone();
+        let found = all.iter().position(|h| h.expr == read);
+        let what = What::Memory(self.first + found.unwrap_or(all.len()));
+        let there = leaves.iter().position(|l| l.what == what);
+        let index = there.unwrap_or(leaves.len());
+        if there.is_none() {
+            let name = name_of(&read, leaves);
+            all.push(Hoisted { clause: self.clause, expr: read, name });
+            leaves.push(Leaf { what, ty });
+        }
+        used.insert(index);
+        // What it has changed on the way, it still does.
+        let step = known::steps(e).pop();
+        e.kind = Kind::Leaf(index);
+        if let Some(mut step) = step {
+            known.step(&step);
+            std::mem::swap(e, &mut step);
+            let ty = step.ty.clone();
+            *e = Expr { kind: Kind::Block(vec![Stmt::Eval(e.clone())], Box::new(step)), ty };
+        }
+        true
+    }
+
+    fn expr(&mut self, e: &mut Expr) {
+        if self.writes_out {
+            self.lookable = self.lookable.saturating_sub(1);
+        }
+        if self.moved(e) {
             return;
         }
+        self.now.left += usize::from(Read::of(e).is_some());
         match &mut e.kind {
-            Kind::Map(_, list)
-            | Kind::HasKey(_, list)
-            | Kind::Delete(_, list)
-            | Kind::Find(_, list, _)
-            | Kind::Tuple(list) => {
+            Kind::Delete(map, list) => {
+                list.iter_mut().for_each(|e| self.expr(e));
+                self.now.known.forget(*map);
+            }
+            Kind::Find(_, list, var) => {
+                list.iter_mut().for_each(|e| self.expr(e));
+                self.now.known.unknown(*var);
+            }
+            Kind::Map(_, list) | Kind::HasKey(_, list) | Kind::Tuple(list) => {
                 list.iter_mut().for_each(|e| self.expr(e));
             }
             Kind::Call(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
             Kind::Int(i) => self.int(i),
             Kind::Choice(c, a, b) => {
                 self.cond(c);
-                self.expr(a);
-                self.expr(b);
+                self.either(|m| m.expr(a));
+                self.either(|m| m.expr(b));
             }
             Kind::Part(of, _) => self.expr(of),
             Kind::Load(address, _) | Kind::Strings(address, _) => self.int(address),
@@ -349,14 +350,25 @@ impl Moves<'_> {
                 self.int(address);
                 self.int(length);
             }
-            Kind::Step { place, .. } => self.place(place),
+            Kind::Step { place, .. } => {
+                self.place(place);
+                self.now.known.step(e);
+            }
             Kind::Block(list, value) => {
+                self.now.blocks += 1;
                 self.stmts(list);
                 self.expr(value);
             }
-            Kind::Leaf(i) => _ = self.used.insert(*i),
+            Kind::Leaf(i) => _ = self.now.used.insert(*i),
             Kind::Nothing | Kind::Const(..) | Kind::Text(_) | Kind::Var(_) | Kind::Length(_) => {}
         }
+    }
+
+    /// Something that may happen or not.
+    fn either(&mut self, walk: impl FnOnce(&mut Self)) {
+        let without = self.now.known.clone();
+        walk(self);
+        self.now.known.merge(&without);
     }
 
     fn place(&mut self, place: &mut Place) {
@@ -370,14 +382,18 @@ impl Moves<'_> {
             Int::Const(_) => {}
             Int::Value(v) => self.expr(v),
             Int::Cast(_, x) | Int::Minus(x) | Int::Complement(x) => self.int(x),
-            Int::Binary(_, a, b) | Int::Or(a, b) => {
+            Int::Binary(_, a, b) => {
                 self.int(a);
                 self.int(b);
             }
+            Int::Or(a, b) => {
+                self.int(a);
+                self.either(|m| m.int(b));
+            }
             Int::Choice(c, a, b) => {
                 self.cond(c);
-                self.int(a);
-                self.int(b);
+                self.either(|m| m.int(a));
+                self.either(|m| m.int(b));
             }
             Int::Truth(c) => self.cond(c),
         }
@@ -395,7 +411,12 @@ impl Moves<'_> {
                 self.expr(&mut equal.1);
             }
             Cond::Not(c) => self.cond(c),
-            Cond::All(list) | Cond::Any(list) => list.iter_mut().for_each(|c| self.cond(c)),
+            Cond::All(list) | Cond::Any(list) => {
+                // What does not decide is not evaluated.
+                for (i, c) in list.iter_mut().enumerate() {
+                    if i == 0 { self.cond(c) } else { self.either(|m| m.cond(c)) }
+                }
+            }
         }
     }
 
@@ -404,48 +425,197 @@ impl Moves<'_> {
             match s {
                 Stmt::Eval(e) | Stmt::Print(e) | Stmt::Join(e, _) => self.expr(e),
                 Stmt::Set(place, e) => {
-                    self.place(place);
+                    self.keep(place, e);
+                    let value = self.now.known.value(e);
                     self.expr(e);
-                }
-                Stmt::Change(place, _, i) => {
                     self.place(place);
+                    self.now.known.set(place, value);
+                }
+                Stmt::Change(place, op, i) => {
+                    let value = self.now.known.changed(place, *op, i);
                     self.int(i);
+                    self.place(place);
+                    self.now.known.set(place, value);
                 }
-                Stmt::Collect(_, key, _, value, weight) => {
-                    key.iter_mut().for_each(|e| self.expr(e));
+                Stmt::Collect(map, key, _, value, weight) => {
                     value.iter_mut().chain(weight).for_each(|i| self.int(i));
+                    key.iter_mut().for_each(|e| self.expr(e));
+                    self.now.known.forget(*map);
                 }
-                Stmt::If(arms, rest) => {
-                    for (c, list) in arms {
-                        self.cond(c);
-                        self.stmts(list);
+                Stmt::If(arms, rest) => self.arms(arms, rest),
+                Stmt::While(..) | Stmt::Repeat(..) | Stmt::Range(..) | Stmt::Each(..) => self.rounds(s),
+                Stmt::Block(list) => self.stmts(list),
+                Stmt::Function(list) => {
+                    self.stmts(list);
+                    if returns_early(list) {
+                        // Some of it may not have been done.
+                        let mut all = BTreeSet::new();
+                        assigned(list, &mut all);
+                        self.now.known.vary(&all);
                     }
-                    self.stmts(rest);
-                }
-                Stmt::While(c, list, _) => {
-                    self.cond(c);
-                    self.stmts(list);
-                }
-                Stmt::Range(_, a, b, list, _) => {
-                    self.int(a);
-                    self.int(b);
-                    self.stmts(list);
-                }
-                Stmt::Repeat(_, list) | Stmt::Each(_, _, list) | Stmt::Block(list) | Stmt::Function(list) => {
-                    self.stmts(list)
                 }
                 Stmt::Write(_, _, list) | Stmt::PrintKey(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
                 Stmt::Speculate(_, number) => self.int(number),
                 Stmt::PrintMap(_, a, b) => a.iter_mut().chain(b).for_each(|i| self.int(i)),
                 Stmt::Exit(code) => code.iter_mut().for_each(|i| self.int(i)),
-                Stmt::Break
-                | Stmt::Continue
-                | Stmt::Return
-                | Stmt::Clear(_)
-                | Stmt::Zero(_)
-                | Stmt::Time(_)
-                | Stmt::PrintAll(..) => {}
+                Stmt::Clear(map) | Stmt::Zero(map) => self.now.known.forget(*map),
+                Stmt::Break | Stmt::Continue | Stmt::Return | Stmt::Time(_) | Stmt::PrintAll(..) => {}
             }
         }
+    }
+
+    /// One of the arms.
+    fn arms(&mut self, arms: &mut [(Cond, Vec<Stmt>)], rest: &mut [Stmt]) {
+        let mut ends: Vec<Known> = Vec::new();
+        for (c, list) in arms {
+            self.cond(c);
+            let without = self.now.known.clone();
+            self.stmts(list);
+            ends.push(std::mem::replace(&mut self.now.known, without));
+        }
+        self.stmts(rest);
+        ends.iter().for_each(|end| self.now.known.merge(end));
+    }
+
+    /// Of an address of a string that a map is to hold, the string is read now: later nobody can.
+    fn keep(&mut self, place: &Place, e: &mut Expr) {
+        let Place::Map(map, _) = place else { return };
+        let Some((space, length)) = self.texts.get(*map).copied().flatten() else { return };
+        // These have their strings with them.
+        let has_text = matches!(e.kind, Kind::Leaf(i) if self.now.leaves.get(i).is_some_and(|l| is_text(&l.ty)));
+        if has_text || e.ty.as_int().is_none() {
+            return;
+        }
+        let is_event_s = |address: &Int| !matches!(address, Int::Const(_));
+        if let Some(address) = self.now.known.value(e).filter(is_event_s) {
+            let kind = Kind::TextAt(Box::new(address), space, Box::new(Int::Const(length.into())));
+            let text = Expr { kind, ty: Type::Str(length.saturating_sub(1)) };
+            *e = Expr { kind: Kind::Kept(Box::new(e.clone()), Box::new(text)), ty: e.ty.clone() };
+        }
+    }
+
+    /// A loop, which is written out where that moves all of its memory, and nothing else does.
+    fn rounds(&mut self, s: &mut Stmt) {
+        let (written, before, outside) = (s.clone(), self.now.clone(), self.writes_out);
+        self.any_round(s);
+        if self.now.left == before.left || self.lookable == 0 {
+            return;
+        }
+        let left = before.left;
+        let as_it_is = std::mem::replace(&mut self.now, before);
+        self.writes_out = true;
+        let out = self.written_out(written);
+        self.writes_out = outside;
+        match out {
+            Some(out) if self.now.left == left && self.lookable > 0 => *s = out,
+            _ => self.now = as_it_is,
+        }
+    }
+
+    /// A loop, whatever its round.
+    fn any_round(&mut self, s: &mut Stmt) {
+        let (mut vars, mut one) = (BTreeSet::new(), None);
+        let body: &mut Vec<Stmt> = match s {
+            Stmt::While(_, body, _) | Stmt::Repeat(_, body) => body,
+            Stmt::Each(var, _, body) => {
+                one = Some(*var);
+                body
+            }
+            Stmt::Range(var, a, b, body, _) => {
+                self.int(a);
+                self.int(b);
+                one = Some(*var);
+                body
+            }
+            _ => return,
+        };
+        assigned(body, &mut vars);
+        vars.extend(self.stepped);
+        vars.retain(|var| self.now.known.is_set(*var));
+        vars.extend(one);
+        self.now.known.vary(&vars);
+        if let Stmt::While(c, ..) = s {
+            self.cond(c);
+        }
+        if let Stmt::While(_, body, _)
+        | Stmt::Repeat(_, body)
+        | Stmt::Each(_, _, body)
+        | Stmt::Range(_, _, _, body, _) = s
+        {
+            self.stmts(body);
+        }
+        self.now.known.vary(&vars);
+    }
+
+    /// The rounds of a loop, one behind the other. None: nobody knows how many there are, or there are too many.
+    fn written_out(&mut self, s: Stmt) -> Option<Stmt> {
+        let (body, condition, mut values) = match s {
+            Stmt::Repeat(n, body) => (body, None, Some((0..i64::from(n), None))),
+            Stmt::Range(var, a, b, body, _) => {
+                let (Int::Const(a), Int::Const(b)) = (self.now.known.pure(&a)?, self.now.known.pure(&b)?) else {
+                    return None;
+                };
+                (body, None, Some((a..b, Some(var))))
+            }
+            Stmt::While(c, body, _) => (body, Some(c), None),
+            _ => return None,
+        };
+        let (breaks, continues) = jumps(&body);
+        if continues {
+            return None;
+        }
+        let blocks = self.now.blocks;
+        let flag = self.first_flag + self.flags;
+        self.flags += usize::from(breaks);
+        let number = |v: i64| Expr { kind: Kind::Const(v, false), ty: Type::INT };
+        let mut out = Vec::new();
+        if breaks {
+            out.push(Stmt::Set(Place::Var(flag), number(0)));
+        }
+        for _ in 0..=MOST_ROUNDS {
+            let mut round = Vec::new();
+            let mut goes_on = true;
+            if let Some(c) = &condition {
+                goes_on = self.now.known.decided(c)?;
+                let mut c = c.clone();
+                self.cond(&mut c);
+                round.push(Stmt::Eval(Expr { kind: Kind::Int(c.into()), ty: Type::Bool }));
+            }
+            if let Some((values, var)) = &mut values {
+                let value = values.next();
+                goes_on = value.is_some();
+                if let (Some(var), Some(v)) = (*var, value) {
+                    round.push(Stmt::Set(Place::Var(var), number(v)));
+                    self.now.known.set(&Place::Var(var), Some(Int::Const(v)));
+                }
+            }
+            if goes_on {
+                let mut body = body.clone();
+                self.stmts(&mut body);
+                if breaks {
+                    mark_breaks(&mut body, flag);
+                }
+                round.push(Stmt::Repeat(1, body));
+            }
+            if breaks {
+                let flag = Int::Value(Box::new(Expr { kind: Kind::Var(flag), ty: Type::INT }));
+                round = vec![Stmt::If(vec![(Cond::Compare(Cmp::Eq, flag, Int::Const(0)), round)], Vec::new())];
+            }
+            out.extend(round);
+            // A block that is a value may leave the loop from within an expression.
+            if self.lookable == 0 || self.now.blocks != blocks {
+                return None;
+            }
+            if !goes_on {
+                if breaks {
+                    let mut vars = BTreeSet::new();
+                    assigned(&body, &mut vars);
+                    vars.extend(self.stepped);
+                    self.now.known.vary(&vars);
+                }
+                return Some(Stmt::Block(out));
+            }
+        }
+        None
     }
 }

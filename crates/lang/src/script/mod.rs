@@ -46,7 +46,8 @@ pub use parse::Parameters;
 
 /// Reads and checks a script. What comes with an error are all its mistakes, and what is doubtful in it.
 pub fn compile(text: &str, params: &Parameters, world: &dyn World) -> Result<Program, Vec<Diagnostic>> {
-    let (mut script, warnings) = parse::parse(text, params).map_err(|e| vec![e])?;
+    let sizes = |name: &str| world.structure(name).map(|s| (s.size, s.align));
+    let (mut script, warnings) = parse::parse(text, params, &sizes).map_err(|e| vec![e])?;
     expand::expand(&mut script).map_err(|e| vec![e])?;
     check::check(&script, params, world, warnings)
 }

@@ -9,11 +9,11 @@
 
 use super::ast::*;
 use super::attach::Point;
-use super::{attach, cdecl};
+use super::{attach, cdecl, headers};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token, limit};
 use crate::near::did_you_mean;
-use crate::parse::Parser;
+use crate::parse::{Parser, Sizes};
 use crate::tokens::{Define, Result, Tokens};
 use std::collections::BTreeMap;
 
@@ -37,13 +37,13 @@ pub struct Parameters {
 
 /// The clauses `test:NAME` and `bench:NAME` of a script, by their probes.
 pub fn tests(text: &str, params: &Parameters) -> Result<Vec<Point>> {
-    let (script, _) = whole(text, params)?;
+    let (script, _) = whole(text, params, &|_| Some((0, 1)))?;
     Ok(script.clauses.into_iter().flat_map(|c| c.points).filter(Point::is_test).collect())
 }
 
-/// Parses a script.
-pub fn parse(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>)> {
-    let (mut script, warnings) = whole(text, params)?;
+/// Parses a script. `sizes` knows structures that it does not declare itself.
+pub fn parse(text: &str, params: &Parameters, sizes: Sizes<'_>) -> Result<(Script, Vec<Diagnostic>)> {
+    let (mut script, warnings) = whole(text, params, sizes)?;
     for clause in &mut script.clauses {
         clause.points.retain(|p| match &params.only {
             Some(name) => p.name() == *name,
@@ -60,9 +60,11 @@ pub fn parse(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>
 }
 
 /// With all of its clauses.
-fn whole(text: &str, params: &Parameters) -> Result<(Script, Vec<Diagnostic>)> {
+fn whole(text: &str, params: &Parameters, sizes: Sizes<'_>) -> Result<(Script, Vec<Diagnostic>)> {
     limit(text, MAX_SCRIPT, "script")?;
-    let mut r = Reader { p: Parser::new(Tokens::new(text)), params, script: Script::default(), branches: Vec::new() };
+    let mut p = Parser::new(Tokens::new(text));
+    p.sizes = Some(sizes);
+    let mut r = Reader { p, params, script: Script::default(), branches: Vec::new() };
     if text.starts_with("#!") {
         r.p.t.raw().take_while(|c| c != '\n');
     }
@@ -169,7 +171,16 @@ impl Reader<'_> {
             _ if !active => {}
             "define" => self.define(body)?,
             "undef" => drop(self.p.t.defines.remove(body.of(text).trim())),
-            "include" => self.script.includes.push((body.of(text).trim().to_owned(), body)),
+            "include" => {
+                let header = body.of(text).trim();
+                if !headers::is_known(header) {
+                    let message = format!("{}: file not found", quote(header));
+                    let e = Diagnostic::new(Code::Name, body, message);
+                    let todo = "it is none of Linux or C, and others are not read: declare what the script needs of it";
+                    return Err(e.hint(todo));
+                }
+                self.script.includes.push((header.to_owned(), body));
+            }
             "pragma" | "error" | "warning" | "line" | "" => {}
             _ => {
                 let known = ["include", "define", "undef", "ifdef", "ifndef", "if", "else", "elif", "endif"];

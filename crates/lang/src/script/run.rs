@@ -134,6 +134,11 @@ pub trait Host {
 
     /// The moment that a time of `nsecs` is; None: now.
     fn wall(&mut self, nsecs: Option<u64>) -> Wall;
+
+    /// The directories of a control group in the hierarchies whose names match a pattern: `HIERARCHY:/DIRECTORY`, with `;` between them.
+    fn cgroup_path(&mut self, _id: u64, _hierarchies: &[u8]) -> String {
+        String::new()
+    }
 }
 
 /// How often a clause ran.

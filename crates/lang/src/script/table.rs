@@ -144,7 +144,7 @@ rows! {
     "rand" Value "" U32, "", "a random number";
     "kstack" Value "mode:name? limit:literal?" Gives::Stack(Space::Kernel), "root", "the kernel's stack; modes are bpftrace, perf, raw";
     "ustack" Value "mode:name? limit:literal?" Gives::Stack(Space::User), "", "the process's stack; modes are bpftrace, perf, raw";
-    "ctx" Later "" Nothing, "", "its members are args.NAME and reg(\"NAME\")";
+    "ctx" Later "" Nothing, "", "write ctx->NAME, args.NAME, or reg(\"NAME\")";
 
     "count" Aggregation "" Nothing, "", "how often";
     "sum" Aggregation "n:int" Nothing, "", "the sum of the values";
@@ -205,11 +205,11 @@ rows! {
     "kaddr" Function "symbol:word" Gives::Address(Space::Kernel), "root", "the address of a symbol of the kernel";
     "uaddr" Function "symbol:word" Gives::Address(Space::User), "a probe at an instruction of a file", "the address of a symbol of the probe's file, in the process";
     "cgroupid" Function "path:word" U64, "", "the number of the control group with this directory";
+    "cgroup_path" Function "id:int hierarchy:text?" Text(0), "", "the directories of a control group in the hierarchies that are mounted, or in those whose name matches: unified:/user.slice";
     "reg" Function "register:word" U64, "a probe with registers", "a register: ax, bx, cx, dx, si, di, bp, sp, ip, r8 to r15";
     "getopt" Function "name:word default:any? help:word?" Depends, "", "an argument --name=value of the script";
 
     "percpu_kaddr" Later "" Nothing, "", "kaddr(\"NAME\") gives the address of a symbol that is not per processor";
-    "cgroup_path" Later "" Nothing, "", "print cgroup, and look for the number with find -inum";
     "path" Later "" Nothing, "", "str(args.filename) is the path that a call was given";
     "socket_cookie" Later "" Nothing, "", "use the socket's address as the key";
     "skboutput" Later "" Nothing, "", "printf(\"%r\", buf(…)) shows the bytes";

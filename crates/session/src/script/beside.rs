@@ -174,6 +174,10 @@ impl Clauses {
         let program = compile(&ask, (&name, &text), &catalogue)?;
         let places = find(&program, (&name, &text), &catalogue)?;
         known(&program, (&name, &text))?;
+        if let Some((objects, _)) = places.objects.first() {
+            let todo = "run it by trapline run";
+            return Err(Error::usage(format!("iter:{}", objects.name), "objects of the kernel are no events", todo));
+        }
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
         let (found, values) = (catalogue.found(), places.values);
         let reader = (program.clone(), places.clone());

@@ -55,14 +55,13 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
             places.probes.iter().any(|(name, all)| !covered.contains(name) && runs(all))
                 || places.functions.iter().any(|(_, run)| run.1 == clause)
                 || places.intervals.iter().any(|(_, c)| *c == clause)
+                || places.objects.iter().any(|(_, c)| *c == clause)
                 || places.begin.contains(&clause)
                 || places.end.contains(&clause)
         };
         let inside: BTreeSet<usize> = all.iter().flat_map(|of| of.clauses.iter().map(|c| c.number)).collect();
-        let of_events = |clause: usize| {
-            let own = |p: &lang::script::attach::Point| p.is_special() || p.is_interval();
-            !inside.contains(&clause) && !program.clauses[clause].points.iter().all(own)
-        };
+        let of_events =
+            |clause: usize| !inside.contains(&clause) && !program.clauses[clause].points.iter().all(|p| p.is_own());
         let others = (0..program.clauses.len()).filter(|c| of_events(*c));
         let taken: BTreeSet<usize> = others.flat_map(|c| program.clauses[c].maps.iter().copied()).collect();
         let before = all.len();

@@ -12,6 +12,7 @@ mod among;
 mod bare;
 mod beside;
 mod called;
+mod cgroups;
 mod collecting;
 mod import;
 mod in_kernel;
@@ -38,6 +39,7 @@ use crate::run::interrupts::Interrupts;
 use crate::target;
 use crate::view::screen::Clocks;
 use engine::pipeline::pump::Sink;
+use engine::target::Target;
 use engine::{Error, Result, rights};
 use lang::script::{self, Parameters, Program, Severity};
 use places::{Catalogue, Places};
@@ -76,6 +78,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
         return Err(Error::failed("the whole machine", why, "trace a command or a process: -c COMMAND, -p PID"));
     }
     let has_target = !ask.target.command.is_empty() || !ask.target.attach.is_empty();
+    // Objects of the kernel are walked over once, and nothing else happens.
+    let only_walks = !places.objects.is_empty() && places.intervals.is_empty() && places.requests.is_empty();
     let is_alone = places.requests.is_empty() && !has_target;
     let (output, manner) = (output_of(&ask)?, manner_of(&ask));
     let output = if is_alone { output.of_the_past() } else { output };
@@ -89,7 +93,10 @@ pub fn run(ask: &Ask) -> Result<Status> {
         script.borrow_mut().attached();
     }
     script.borrow_mut().begin(None);
-    let is_over = script.borrow().exit().is_some();
+    if script.borrow().exit().is_none() {
+        script.borrow_mut().walk()?;
+    }
+    let is_over = script.borrow().exit().is_some() || only_walks;
     let mut sink = ScriptSink(Rc::clone(&script));
     let status = if is_over || is_alone {
         if !is_over {
@@ -205,7 +212,12 @@ fn whose(ask: &mut Ask) -> Result<()> {
             return Err(Error::usage("-c", "given together with -p", "leave one of them out"));
         }
     } else if !ask.target.attach.is_empty() {
-        target::target(ask)?;
+        // What is wrong with -p is said before anything is of the script.
+        if let Target::Pids(pids) = target::target(ask)?
+            && let Some(pid) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+        {
+            return Err(Error::failed(format!("-p {pid}"), "no such process", "see 'ps -e'"));
+        }
     } else if rights::is_root() && rights::kernel_backend_is_usable().is_ok() {
         ask.target.all = true;
     }

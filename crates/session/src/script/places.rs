@@ -22,6 +22,7 @@ use events::registry;
 use events::schema::{Class, Ret, Schema};
 use events::types::{Fmt, Type as Field};
 use events::values::Shape;
+use kernel::objects::{self, Objects};
 use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::attach::Point;
@@ -86,7 +87,7 @@ pub enum Kind {
     Heap(String),
     /// Probes with programs of their own.
     Probes(String),
-    /// None: begin, end, an interval.
+    /// None: begin, end, an interval, objects of the kernel.
     Own,
 }
 
@@ -146,7 +147,7 @@ impl Catalogue {
         }
         let quoted = quoting::quote;
         match (point.provider.name, &parts[..]) {
-            ("begin" | "end" | "interval" | "test" | "bench", _) => Kind::Own,
+            ("begin" | "end" | "interval" | "iter" | "test" | "bench", _) => Kind::Own,
             ("syscall", [name]) => Kind::Calls((*name).into(), As::Whole),
             ("syscall", [name, end]) if self.of_calls => {
                 Kind::Calls((*name).into(), if *end == "entry" { As::Entry } else { As::Exit })
@@ -187,6 +188,20 @@ impl Catalogue {
             "" => std::fs::read_link(format!("/proc/{pid}/exe")).map_or(String::new(), |p| p.display().to_string()),
             path if path.starts_with('/') && !Path::new(path).exists() && Path::new(&seen).exists() => seen,
             path => path.into(),
+        }
+    }
+
+    /// The objects that a probe walks over.
+    fn objects(&self, point: &Point) -> Result<&'static Objects> {
+        let refuse = |why, todo: &str| Err(Error::usage(point.name(), why, todo));
+        if self.recorded.is_some() {
+            return refuse("a trace has events only", "leave the clause out");
+        }
+        let names = || objects::ALL.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
+        match point.parts.first().and_then(|name| Objects::find(name)) {
+            Some(_) if !rights::is_root() => refuse("objects of the kernel are for root", "run trapline as root"),
+            Some(found) => Ok(found),
+            None => refuse("no such objects", &format!("they are {}", names())),
         }
     }
 
@@ -447,7 +462,13 @@ fn call(pattern: &str) -> Option<&'static Schema> {
 impl lang::script::World for Catalogue {
     fn args(&self, point: &Point) -> Option<Vec<(String, Type)>> {
         match self.kind(point) {
-            Kind::Own => None,
+            Kind::Own => {
+                let word = |(name, of): &(&str, Option<&str>)| {
+                    let address = |of: &str| Type::Pointer(Box::new(Type::Struct(of.into())), Space::Kernel);
+                    ((*name).to_string(), of.map_or(Type::int(4, false), address))
+                };
+                Some(Objects::find(point.parts.first()?)?.words.iter().map(word).collect())
+            }
             // Those that all calls have.
             Kind::Calls(name, role) if name.contains(['*', '?']) => Some(match role {
                 As::Entry => vec![("id".into(), Type::INT)],
@@ -550,6 +571,8 @@ pub struct Places {
     pub functions: Vec<(String, Run)>,
     /// Clocks: their periods in ns, and their clauses.
     pub intervals: Vec<(u64, usize)>,
+    /// Clauses that run for each object of a kind.
+    pub objects: Vec<(&'static Objects, usize)>,
     /// Before the first event.
     pub begin: Vec<usize>,
     /// After the last event.
@@ -708,6 +731,7 @@ impl Places {
         let mut want = |name: &str, with_strings: bool| ask(wanted, name, captured, with_strings);
         match catalogue.kind(point) {
             Kind::Own => match (point.provider.name, point.period) {
+                ("iter", _) => self.objects.push((catalogue.objects(point)?, nth)),
                 ("begin" | "test" | "bench", _) => self.begin.push(nth),
                 ("end", _) => self.end.push(nth),
                 (_, period) => self.intervals.push((period.unwrap_or(1_000_000_000), nth)),
@@ -826,13 +850,8 @@ impl Places {
 
     /// How many probes there are, with those that are the script's own.
     pub fn count(&self) -> usize {
-        self.attached + self.begin.len() + self.end.len() + self.intervals.len()
+        self.attached + self.begin.len() + self.end.len() + self.intervals.len() + self.objects.len()
     }
-}
-
-/// Whether a clause runs for nothing but the time, or the beginning or the end.
-fn is_own(point: &Point) -> bool {
-    point.is_special() || point.is_interval()
 }
 
 /// Whether a probe is an instruction of a file.
@@ -874,7 +893,7 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         _ => return None,
     };
     let points = || clause.points.iter();
-    let has_stacks = || points().all(|p| !p.is_special() && !p.is_interval());
+    let has_stacks = || points().all(|p| !p.is_own());
     let is_call = |p: &Point| matches!(p.provider.name, "syscall");
     let is_entry = |p: &Point| p.provider.name == "function" && p.parts.len() == 1;
     let is_known = match name.as_str() {
@@ -883,8 +902,8 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         | "func" => true,
         "kstack" | "ustack" => has_stacks(),
         "cpid" => points().all(|p| p.provider.name != "begin"),
-        "numaid" | "cgroup" if points().all(is_own) => true,
-        "curtask" if points().all(is_own) => rights::is_root(),
+        "numaid" | "cgroup" if points().all(Point::is_own) => true,
+        "curtask" if points().all(Point::is_own) => rights::is_root(),
         _ if matches!(leaf.what, What::Address(..)) => points().all(is_in_file),
         _ if matches!(leaf.what, What::Register(_)) => points().all(has_registers),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),

@@ -1,6 +1,7 @@
 //! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
 
 use super::called::Called;
+use super::cgroups::Cgroups;
 use super::collecting;
 use super::in_kernel::InKernel;
 use super::places::{As, Places, Run};
@@ -10,12 +11,12 @@ use super::seen::{self, Get, Seen, Stacks};
 use super::tick::Tick;
 use crate::output::{Output, complain};
 use crate::view::screen::Clocks;
-use engine::Result;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
 use engine::rights;
+use engine::{Error, Result};
 use events::functions::{self, Kind};
 use events::names::Names as _;
 use events::{Class, Event, Schema};
@@ -96,6 +97,7 @@ pub struct Script {
     own: (u32, u32, u32),
     /// It comes with a trace, and files and commands of this machine are none of its business: so many were not shown.
     strange: Option<u64>,
+    cgroups: Cgroups,
     /// When it has ended, ns: there are no intervals any more.
     ended: Option<u64>,
     /// The process that `-c` started.
@@ -170,6 +172,7 @@ impl Script {
             has_ended: false,
             own: (std::process::id(), sys::process::ruid(), sys::process::rgid()),
             strange: None,
+            cgroups: Cgroups::default(),
             ended: None,
             child: None,
             peek: OnceCell::new(),
@@ -252,7 +255,7 @@ impl Script {
         let line = |(nth, clause): (usize, &lang::script::ir::Clause)| {
             let at = start(&self.source.0, clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
-            let own = clause.points.iter().all(|p| p.is_special() || p.is_interval());
+            let own = clause.points.iter().all(|p| p.is_own());
             let how = match own {
                 true => "in trapline".into(),
                 false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
@@ -308,6 +311,24 @@ impl Script {
         self.output.flush();
     }
 
+    /// Runs the clauses that walk over objects of the kernel: each of its objects once.
+    ///
+    /// # Errors
+    /// The kernel does not walk over them.
+    pub fn walk(&mut self) -> Result<()> {
+        for (objects, clause) in self.places.objects.clone() {
+            let walked = objects.each(|values| {
+                let words: Vec<(&str, u64)> = objects.words.iter().map(|w| w.0).zip(values.iter().copied()).collect();
+                self.moment(clause, sys::time::monotonic(), None, &words);
+                self.machine.exit().is_none() && !self.is_unread()
+            });
+            let todo = "it takes Linux 5.8 with BTF; task_vma takes 5.12";
+            walked.map_err(|e| Error::failed(format!("iter:{}", objects.name), e.to_string(), todo))?;
+        }
+        self.output.flush();
+        Ok(())
+    }
+
     /// Intervals begin now.
     pub fn set_out(&mut self, now: u64) {
         self.due = self.places.intervals.iter().map(|(period, _)| now.saturating_add(*period)).collect();
@@ -315,12 +336,17 @@ impl Script {
 
     /// Runs a clause for which nothing has happened but that it is time.
     fn tick(&mut self, clause: usize, time: u64, world: Option<&World>) {
+        self.moment(clause, time, world, &[]);
+    }
+
+    /// Runs a clause for a moment, or for an object of which these words are known.
+    fn moment(&mut self, clause: usize, time: u64, world: Option<&World>, words: &[(&str, u64)]) {
         let program = Rc::clone(&self.program);
         let Some(c) = program.clauses.get(clause) else { return };
         if self.collected.is_some() && !self.places.begin.contains(&clause) {
             self.sync(c.maps.iter().copied());
         }
-        let own = c.points.iter().find(|p| p.is_special() || p.is_interval());
+        let own = c.points.iter().find(|p| p.is_own());
         let probe = own.map(|p| p.name()).unwrap_or_default();
         let comm = std::mem::take(&mut self.comm);
         self.last = self.last.max(time);
@@ -328,7 +354,7 @@ impl Script {
         let peek = std::mem::take(&mut self.peek);
         // Over a trace, the memory would be that of now.
         let reader = (rights::is_root() && !past && self.strange.is_none()).then_some(&peek);
-        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past, peek: reader };
+        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past, peek: reader, words };
         self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
         (self.comm, self.peek) = (comm, peek);
     }
@@ -340,8 +366,20 @@ impl Script {
         now: u64,
         run: impl FnOnce(&mut Machine, &mut dyn Host, &RefCell<Stacks>),
     ) {
-        let Script { machine, program, source, output, json, one_stream, raw_strings, clocks, stacks, strange, .. } =
-            self;
+        let Script {
+            machine,
+            program,
+            source,
+            output,
+            json,
+            one_stream,
+            raw_strings,
+            clocks,
+            stacks,
+            strange,
+            cgroups,
+            ..
+        } = self;
         let mut prints = Prints {
             program,
             source: (&source.0, &source.1),
@@ -352,6 +390,7 @@ impl Script {
             raw_strings: *raw_strings,
             clocks: *clocks,
             strange,
+            cgroups,
         };
         run(machine, &mut prints, stacks);
     }
@@ -557,7 +596,7 @@ impl Script {
         all.extend(self.unread.iter().cloned());
         if let Some(n @ 1..) = self.strange {
             all.push(format!(
-                "{name}: cat() and system() show nothing over a trace ({n} times): it would be of now, and of this machine"
+                "{name}: cat(), system() and cgroup_path() show nothing over a trace ({n} times): it would be of now, and of this machine"
             ));
         }
         if self.lost > 0 {

@@ -1,4 +1,4 @@
-//! A moment that is no event: `begin`, `end`, an interval.
+//! A moment that is no event: `begin`, `end`, an interval; or an object of the kernel.
 
 use kernel::peek::Peek;
 use lang::script::ir::{Leaf, What};
@@ -18,12 +18,15 @@ pub struct Tick<'a> {
     pub past: bool,
     /// Reads the kernel's memory, for root; loaded when it is wanted.
     pub peek: Option<&'a OnceCell<Option<Peek>>>,
+    /// What is known of an object.
+    pub words: &'a [(&'a str, u64)],
 }
 
 impl run::Event for Tick<'_> {
     fn leaf(&self, index: usize, _: &Leaf) -> Option<Datum<'_>> {
         let int = |n: u64| Some(Datum::Int(n as i64));
         match &self.leaves.get(index)?.what {
+            What::Arg(name) => int(self.words.iter().find(|w| w.0 == name)?.1),
             What::Value("nsecs") => int(self.time),
             What::Kind("nsecs", clock) if clock == "monotonic" => int(self.time),
             What::Value("elapsed") => int(self.time.saturating_sub(self.started)),

@@ -308,6 +308,11 @@ impl Checker<'_> {
 
     fn binary(&mut self, op: Binary, a: &ast::Expr, b: &ast::Expr, span: Span) -> Result<Expr> {
         let (x, y) = (self.expr(a)?, self.expr(b)?);
+        if let (Written::Param(_), Binary::Add, Kind::Text(text), Kind::Const(n, _)) = (&a.kind, op, &x.kind, &y.kind) {
+            let rest = usize::try_from(*n).ok().and_then(|n| text.get(n..)).unwrap_or_default().to_vec();
+            let ty = Type::Str(rest.len() as u32);
+            return Ok(make(Kind::Text(rest), ty));
+        }
         if op.is_comparison() && self.last && (x.ty == Type::None || y.ty == Type::None) {
             return Err(unknown(if x.ty == Type::None { a.span } else { b.span }));
         }
@@ -354,7 +359,8 @@ impl Checker<'_> {
             && op.counted(*b).is_none()
         {
             let v = op.apply(*a, *b);
-            return Ok(if *f && *g { constant(v) } else { make(Kind::Const(v, false), Type::int(8, signed)) });
+            // Of literals it is one too, which takes the sign of what it meets; but it has the 64 bits of all arithmetic.
+            return Ok(make(Kind::Const(v, *f && *g && v >= 0), Type::int(8, signed)));
         }
         Ok(computed(Int::binary(op, x.int(), y.int()), Type::int(8, signed)))
     }
@@ -638,6 +644,10 @@ impl Checker<'_> {
     }
 
     fn field(&mut self, of: &ast::Expr, name: &str, span: Span) -> Result<Expr> {
+        // What an iterator, or a probe, has been called with.
+        if matches!(&of.kind, Written::Name(n) if n == "ctx") {
+            return self.arg(name, span);
+        }
         let mut x = self.value(of)?;
         if matches!(x.ty, Type::Pointer(..)) {
             x = self.deref(x, of.span)?;

@@ -2,7 +2,7 @@
 
 use super::super::attach::{Arguments, Point};
 use super::super::headers;
-use super::super::ir::{Expr, Kind, Leaf, What};
+use super::super::ir::{Expr, Int, Kind, Leaf, Op, What};
 use super::super::table::{self, Class, Row};
 use super::super::types::{self, Space, Type};
 use super::expr::{constant, make, number};
@@ -66,10 +66,23 @@ impl Checker<'_> {
             self.has(span, name, numbered, "arguments with numbers")?;
             return self.leaf(What::Number(n), Type::UINT, span);
         }
+        if let Some(n) = name.strip_prefix("sarg").and_then(|n| n.parse::<u8>().ok()).filter(|n| *n < 64) {
+            let numbered = |a| matches!(a, Arguments::Numbered | Arguments::Both);
+            self.has(span, name, numbered, "arguments with numbers")?;
+            return self.stack_word(n, span);
+        }
         match table::row(name) {
             Some(r) => self.row_by_name(r, span),
             None => self.constant(name, span),
         }
+    }
+
+    /// A word of the stack, behind the address to which the function returns.
+    fn stack_word(&mut self, n: u8, span: Span) -> Result<Expr> {
+        let space = self.space();
+        let stack = self.leaf(What::Register("sp".into()), Type::UINT, span)?;
+        let at = Int::binary(Op::Add, stack.int(), Int::Const(8 + 8 * i64::from(n)));
+        Ok(make(Kind::Load(Box::new(at), space), Type::UINT))
     }
 
     fn row_by_name(&mut self, r: &'static Row, span: Span) -> Result<Expr> {
@@ -192,13 +205,17 @@ impl Checker<'_> {
             return Ok(make(Kind::Const(v, false), Type::Enum(of.to_owned())));
         }
         let found = headers::constant(name).map_or_else(|| names::constant(name, None), Found::Value);
-        let values: Vec<(String, i64)> = match found {
+        let (values, of_kernel): (Vec<(String, i64)>, bool) = match found {
             Found::Value(v) => return Ok(constant(v)),
-            Found::Ambiguous(values) => values.iter().map(|(table, v)| ((*table).to_owned(), *v)).collect(),
-            Found::None => self.world.enumerators(name),
+            Found::Ambiguous(values) => (values.iter().map(|(table, v)| ((*table).to_owned(), *v)).collect(), false),
+            Found::None => (self.world.enumerators(name), true),
         };
         match &values[..] {
             [] => Err(self.unknown_name(name, span)),
+            // The kernel's have 64 bits, and the sign of what they meet.
+            [(_, v), rest @ ..] if of_kernel && rest.iter().all(|r| r.1 == *v) => {
+                Ok(make(Kind::Const(*v, *v >= 0), Type::INT))
+            }
             [(_, v), rest @ ..] if rest.iter().all(|r| r.1 == *v) => Ok(constant(*v)),
             _ => {
                 let of = |of: &str| if of.is_empty() { "an enumeration without a name" } else { of }.to_owned();

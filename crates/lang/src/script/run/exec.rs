@@ -610,6 +610,12 @@ impl<'r> Run<'r> {
                 let Kind::Text(format) = &args[0].kind else { return Ok(Value::text("")) };
                 return Ok(Value::text(time::format(format, wall)));
             }
+            "cgroup_path" => {
+                let id = self.int(&args[0])? as u64;
+                let filter = args.get(1).map(|e| self.any(e)).transpose()?;
+                let filter = filter.as_ref().map_or(&b"*"[..], Value::chars);
+                return Ok(Value::text(self.host.cgroup_path(id, filter)));
+            }
             "buf at" => {
                 let (address, n, user) = (self.int(&args[0])? as u64, self.int(&args[1])?, self.int(&args[2])?);
                 let n = usize::try_from(n).unwrap_or(0).min(self.program.config.max_strlen as usize);
