@@ -136,8 +136,11 @@
 //!
 //! # Unwinding
 //! [`Layout::frames`] says for each offset where the CFA of the stub is (it is that of F's caller's call: S + 8), and whether the return
-//! address is at S or in the shadow stack: there from `returns` until `[S] = A` has been done. Beginnings of functions (behind the
-//! stubs in an area) are code of F: [`crate::link`] maps their addresses to those of the originals.
+//! address is at S or in the shadow stack: there from `returns` until `[S] = A` has been done. At undo, the CFA is N further. Beginnings of
+//! functions (behind the stubs in an area) are code of F: [`crate::link`] maps their addresses to those of the originals.
+//!
+//! Every instruction may be where unwinding begins: the C library's own handler of a cancellation, which the wrapper does not replace,
+//! unwinds from where the thread was.
 
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, RAISE, UNDO, Variant};
