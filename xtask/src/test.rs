@@ -143,12 +143,12 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// With what failed tests have printed and the skips of the whole run, which it prints, and the tiers that should have run: a log of
+    /// With the skips of the whole run and what failed tests have printed, which it prints, and the tiers that should have run: a log of
     /// which only the end is kept has all that is needed.
     pub fn outcome(self, skips: &Skips) -> Result<Outcome> {
-        print!("{}", self.said.lines.concat());
         let noted = skips.read()?;
         print!("{}", skips::summary(&noted));
+        print!("{}", self.said.lines.concat());
         let required = std::env::var(skips::REQUIRED).unwrap_or_default();
         let trouble = self.trouble.or_else(|| skips::missing(&required, &noted));
         Ok(Outcome { tally: self.tally.and_skipped(skips::tests(&noted).len()), trouble })
@@ -243,13 +243,13 @@ pub struct Said {
 }
 
 impl Said {
-    /// The most lines of a test: an assertion and what surrounds it.
-    const MOST: usize = 40;
+    /// The most lines of a test: an assertion, without its backtrace.
+    const MOST: usize = 24;
 
     fn add(&mut self, line: &str) {
         if line.starts_with("---- ") && line.ends_with(" stdout ----\n") {
             self.room = Self::MOST;
-        } else if line == "failures:\n" || line.starts_with("test result: ") {
+        } else if ["failures:\n", "stack backtrace:\n"].contains(&line) || line.starts_with("test result: ") {
             self.room = 0;
         }
         if self.room > 0 {
@@ -340,7 +340,8 @@ fn lines(command: &mut Command, mut line: impl FnMut(&[u8]) -> Result<()>) -> Re
 
 /// Tests that must pass whenever they run: a traced program that behaves differently, or an event that is neither recorded nor counted,
 /// is no less of a bug when it takes luck to see it.
-const ONCE: [&str; 5] = ["hazards::", "attached_hazards::", "accounting::", "whole::", "injected::results"];
+const ONCE: [&str; 6] =
+    ["hazards::", "attached_hazards::", "attached_often::toggles", "accounting::", "whole::", "injected::results"];
 
 /// The most tests that run a second time: when more fail, it is not by chance.
 const AGAIN: usize = 4;

@@ -7,6 +7,7 @@ use engine::request::functions::{Functions, Values};
 use patch::{Frame, Function, Module, Plan, Refusal, Segment, Site};
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::rc::Rc;
 use symbols::code_tables::CodeTables;
 use symbols::dwarf::Debug;
@@ -28,6 +29,9 @@ const IN_LIBC: [(&str, Hook); 12] = [
     ("longjmp", Hook::Longjmp),
     ("__longjmp_chk", Hook::LongjmpChecked),
 ];
+/// Functions of libc in which the agent may not come and go: a thread in one of them would go on as if the hook were not there, or were
+/// there still. `sigaction` would show the agent's handler to the program. None of them waits.
+const WHOLE: [&str; 4] = ["sigaction", "__sigaction", "__libc_sigaction", "prctl"];
 /// Hooks in the unwinder, wherever libgcc was linked to.
 const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
 /// Functions of allocators, by the names that they have behind a prefix.
@@ -152,6 +156,8 @@ pub struct Known {
     pub others: Vec<String>,
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
+    /// Functions in which no thread may be when the agent comes, in the file's address space.
+    pub whole: Vec<Range<u64>>,
     /// What is captured of calls, by the numbers of functions.
     pub captured: HashMap<u32, Captured>,
     /// The runtime that it belongs to, if its functions are left alone for that.
@@ -167,8 +173,9 @@ impl Known {
         let is_traced = role.is_traced(functions);
         let heap = functions.heap.is_some();
         let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
-        let matters =
-            |name: &str| is_traced || hook(name, role).is_some() || of_heap(name).is_some() || Runtime::has(name);
+        let is_whole = |name: &str| role == Role::Libc && WHOLE.contains(&name);
+        let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_whole(name);
+        let matters = |name: &str| is_traced || is_hook(name) || Runtime::has(name);
         let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut others = Vec::new();
@@ -180,6 +187,8 @@ impl Known {
             order::by_key(&mut tables.functions, |f| (f.address, symtab::plainness(&f.name)));
         }
         let found = std::mem::take(&mut tables.functions);
+        let whole = found.iter().filter(|f| is_whole(&f.name)).map(|f| f.address..f.address.saturating_add(f.size));
+        let whole = whole.collect();
         let is_wanted: Vec<bool> = found
             .chunk_by(|a, b| a.address == b.address)
             .flat_map(|same| std::iter::repeat_n(traced && wants(functions, same), same.len()))
@@ -239,6 +248,7 @@ impl Known {
             addresses,
             others,
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
+            whole,
             runtime,
         })
     }
@@ -320,6 +330,11 @@ mod tests {
             assert!(hooks.contains(&hook), "{hook:?}: {:?}", libc.plan.refused_hooks);
         }
         assert!(libc.plan.sites.is_empty() && libc.names.is_empty());
+        assert!(
+            libc.whole.len() >= 2 && libc.whole.iter().all(|r| r.start != 0 && r.end > r.start),
+            "{:x?}",
+            libc.whole
+        );
         let ld = read(&ld, Role::of(&ld, false), &none).unwrap();
         assert_eq!(ld.plan.hooks[0].0, Hook::Modules);
     }

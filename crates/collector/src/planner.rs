@@ -269,10 +269,9 @@ impl Planner {
             let sites = known.plan.sites.iter().chain(known.plan.hooks.iter().map(|(_, site)| site));
             let inside = |address: u64| address + 1..address + JUMP;
             ranges.extend(sites.filter(|s| s.splits).map(|s| inside(s.address.wrapping_add(bias))));
+            ranges.extend(known.whole.iter().map(|w| w.start.wrapping_add(bias)..w.end.wrapping_add(bias)));
         }
-        order::by_key(&mut ranges, |r| r.start);
-        ranges.dedup();
-        ranges
+        apart(ranges)
     }
 
     /// The file of a mapping, read once.
@@ -386,6 +385,17 @@ impl Planner {
     }
 }
 
+/// Ranges of addresses in order, with those that overlap as one.
+pub fn apart(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    order::by_key(&mut ranges, |r| r.start);
+    ranges.dedup_by(|next, before| {
+        let overlap = next.start < before.end;
+        before.end = if overlap { before.end.max(next.end) } else { before.end };
+        overlap
+    });
+    ranges
+}
+
 /// The mappings as the search for a hole wants them.
 fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
     let kind = |m: &Map| match &*m.path {
@@ -403,6 +413,11 @@ fn mappings(maps: &[Map], is_program: &impl Fn(&Map) -> bool) -> Vec<Mapping> {
 mod tests {
     use super::*;
     use abi::message::{HOOKS, MAGIC, Reason, SLOWS};
+
+    #[test]
+    fn ranges_come_apart() {
+        assert_eq!(apart(vec![20..30, 1..5, 22..24, 29..31, 31..32, 1..5]), [1..5, 20..31, 31..32]);
+    }
 
     #[test]
     fn this_process_can_be_patched() {

@@ -14,7 +14,7 @@ use crate::{areas, child, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
 use abi::stub::UNDO;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// struct sigaction of glibc and musl.
 #[derive(Clone, Copy)]
@@ -42,8 +42,13 @@ static HANDLERS: [Handler; SIGNALS] = [const {
     Handler { writer: AtomicU32::new(0), flags: AtomicU32::new(0), handler: AtomicU64::new(0), mask: AtomicU64::new(0) }
 }; SIGNALS];
 
-/// Nothing needs to be done: the table is all zeros.
-pub fn begin() {}
+/// Whether handlers are to be the agent's.
+static ADOPTED: AtomicBool = AtomicBool::new(false);
+
+/// Handlers that are installed from now on are the agent's.
+pub fn begin() {
+    ADOPTED.store(true, Release);
+}
 
 impl Handler {
     /// Keeps other threads out. A lock that a thread of the parent held when the process was forked is taken over.
@@ -119,6 +124,10 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
         old.mask = [0; 16];
         old.mask[0] = before.1;
     }
+    // The session has ended meanwhile, after it has given back all the others.
+    if ours.is_some() && !ADOPTED.load(Acquire) {
+        give_back_one(signal as u32);
+    }
     if !shared {
         handler.unlock();
     }
@@ -147,15 +156,18 @@ pub fn adopt() {
 
 /// Gives the kernel the program's handlers. All other threads are stopped.
 pub fn give_back() {
-    for signal in (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)) {
-        let action = kernel::action(signal);
-        if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler == own()) {
-            let (mask, flags) = (handler.mask.load(Relaxed), u64::from(handler.flags.load(Relaxed)));
-            let own =
-                KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
-            // SAFETY: what the program has asked for.
-            unsafe { kernel::set_action(signal, &own) };
-        }
+    ADOPTED.store(false, Release);
+    (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)).for_each(give_back_one);
+}
+
+/// Gives the kernel the program's handler of a signal, if it has the agent's.
+fn give_back_one(signal: u32) {
+    let action = kernel::action(signal);
+    if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler == own()) {
+        let (mask, flags) = (handler.mask.load(Relaxed), u64::from(handler.flags.load(Relaxed)));
+        let own = KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
+        // SAFETY: what the program has asked for.
+        unsafe { kernel::set_action(signal, &own) };
     }
 }
 

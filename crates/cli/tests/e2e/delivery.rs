@@ -295,7 +295,8 @@ fn planted_files_are_not_loaded() {
         let script = format!(
             "mount -t tmpfs none /tmp && mount -t tmpfs none /var/tmp && {plant} && {run} && ls /tmp/x 2>/dev/null; ls -d /var/tmp/trapline-agent-0 2>/dev/null; true"
         );
-        let out = lab::run(&mut lab::as_user(User::Me, &["unshare", "-m", "sh", "-c", &script]));
+        let mut command = lab::as_user(User::Me, &["unshare", "-m", "sh", "-c", &script]);
+        let out = lab::run(command.env_remove("TMPDIR"));
         if out.stderr.contains("mount: ") || out.stderr.contains("not found") {
             return testkit::skip("mount", "mount(2) is refused, or trapline lies in /tmp");
         }

@@ -105,6 +105,21 @@ fn results_stay_what_they_are_while_trapline_comes_and_goes() {
     }
 }
 
+/// What sigaction(2) says is the program's own, wherever in it a thread is when trapline comes and goes.
+#[test]
+fn results_of_sigaction_stay_what_they_are() {
+    let Some(program) = testkit::compile("gcc", "handlers", "handlers.c", &["-O1", "-pthread"]) else { return };
+    lab::each_attacher(|user| {
+        let run = started(user, &[&program]);
+        for round in 0..rounds(12) {
+            let out = graph(user, run.pid(), &["-q", "--duration", "0.01", "--as", "functions"]);
+            assert_eq!(out.code(), 0, "{round}: {}", out.stderr);
+        }
+        has_its_own_text(run.pid());
+        is_right(run);
+    });
+}
+
 /// A process has no more mappings after many sessions than after a few.
 #[test]
 fn many_sessions_leave_nothing_behind() {

@@ -11,7 +11,7 @@ use super::{
     clear, failed, has_vfork, inject, invoke, io_failed, is_free, leave, look, maps_of, patiently, target, threads,
 };
 use crate::module::{Known, Role};
-use crate::planner::Planner;
+use crate::planner::{Planner, apart};
 use crate::ticks::ticks_per_ms;
 use abi::message::{FREE, HOOKED, Hello, Installed, Order, TRACED, Verdict, Welcome};
 use abi::stub::Variant;
@@ -193,8 +193,7 @@ fn with<T: Send>(
     let mut planner = Planner::new(nothing, ticks_per_ms());
     let mut all = if hooks { planner.prepare(pid, &maps) } else { Vec::new() };
     all.extend_from_slice(splits);
-    order::by_key(&mut all, |r| r.start);
-    all.dedup();
+    let all = apart(all);
     let mut job = Some(job);
     let mut run = |injected: &Injected, mut stacks: Stacks| -> Result<Option<T>> {
         let mut threads = Threads::stop(pid).map_err(|e| io_failed(pid, "its threads do not stop", &e))?;
