@@ -47,6 +47,9 @@ pub fn of(arg: &Arg, before: &str, typed: &str, around: &Around<'_>) -> Vec<Cand
             let help = |v: &clap::builder::PossibleValue| v.get_help().map(ToString::to_string).unwrap_or_default();
             possible.iter().map(|v| Candidate::new(v.get_name(), help(v))).collect()
         }
+        // A script's text.
+        ("script", ["run", ..]) => return script(before, typed),
+        ("expr", _) if typed.contains('{') => return script(before, typed),
         ("expr", ["trace" | "report", ..]) | ("trace", _) => in_list(typed, calls),
         ("expr", _) => in_list(typed, probes),
         ("pattern", ["list"]) => probes(typed),
@@ -114,6 +117,19 @@ fn probes(typed: &str) -> Vec<Candidate> {
     let found = provider::list(&format!("{typed}*"), false).unwrap_or_default();
     let note = |p: &provider::Probe| p.note.clone();
     parts(typed, found.iter().map(|p| Candidate::new(p.name.clone(), note(p))).collect())
+}
+
+/// What a script may go on with, behind what is typed of it.
+fn script(before: &str, text: &str) -> Vec<Candidate> {
+    let Some(typed) = session::script::typed::typed(text) else { return Vec::new() };
+    let last = text.get(typed.at..).unwrap_or_default();
+    let mut found: Vec<Candidate> = typed.names.into_iter().map(|(name, what)| Candidate::new(name, what)).collect();
+    if typed.is_probe && last.contains(':') {
+        found.extend(probes(last));
+    }
+    found.retain(|c| c.word.starts_with(last));
+    let whole = |c: Candidate| Candidate { word: format!("{before}{}{}", &text[..typed.at], c.word), ..c };
+    found.into_iter().map(whole).collect()
 }
 
 /// Where there are many names, their parts up to the next colon.

@@ -4,6 +4,8 @@ _trapline() {
     local word what first= line=${COMP_LINE:0:COMP_POINT} own=
     # bash takes ':' and '=' for ends of words: what is before the last one stays.
     local typed=${line##*[[:space:]]}
+    # Within quotes it does not: there the word has blanks, too.
+    [[ ${COMP_WORDS[COMP_CWORD]} == [\'\"]* ]] && typed=${COMP_WORDS[COMP_CWORD]}
     [[ $typed == [\'\"]* ]] || own=${typed%"${typed##*[:=]}"}
     COMPREPLY=()
     compopt +o default +o bashdefault
@@ -24,7 +26,7 @@ _trapline() {
                 return
                 ;;
             *)
-                [[ $word == *[:=,/] ]] && compopt -o nospace
+                [[ $word == *[:=,/\(] ]] && compopt -o nospace
                 word=${word#"$own"}
                 [[ $typed == [\'\"]* ]] || printf -v word %q "$word"
                 COMPREPLY+=("$word")

@@ -4,7 +4,7 @@
 _trapline() {
     local line word what
     local -a found shown open open_shown
-    local before="${(j: :)words[1,CURRENT-1]} ${PREFIX}" after="${(j: :)words[CURRENT+1,-1]}"
+    local before="${(j: :)words[1,CURRENT-1]} ${QIPREFIX}${PREFIX}" after="${(j: :)words[CURRENT+1,-1]}"
     for line in "${(@f)$("${(Q)words[1]}" complete "$before" "$after" 2>/dev/null)}"; do
         word=${line%%$'\t'*} what=
         [[ $line == *$'\t'* ]] && what=${line#*$'\t'}
@@ -20,7 +20,7 @@ _trapline() {
                 _normal
                 return
                 ;;
-            *[:=,/]) open+=("$word") open_shown+=("$word${what:+  -- $what}") ;;
+            *[:=,/\(]) open+=("$word") open_shown+=("$word${what:+  -- $what}") ;;
             *) found+=("$word") shown+=("$word${what:+  -- $what}") ;;
         esac
     done

@@ -38,6 +38,9 @@ fn cases(named: &Named) -> Vec<(String, String)> {
         ("trapline heap --as grow".into(), "th".into()),
         ("trapline heap --as=grow".into(), "th".into()),
         ("trapline help kill".into(), "ed".into()),
+        ("trapline run -e 'begin { } inter".into(), "val:".into()),
+        ("trapline run -e 'syscall:read { @[args.cou".into(), "nt".into()),
+        ("trapline record -e 'syscall:read /args.co > 1/ { @[usern".into(), "ame".into()),
         ("trapline session status completed-by".into(), "-name".into()),
         (format!("trapline tracer enable -p {pid} count -F dra"), "w".into()),
         (format!("trapline record -e uprobe:{program}:dra"), "w".into()),
@@ -97,7 +100,7 @@ fn fish_completes_names() {
     }
     with_names(|named| {
         for (typed, rest) in cases(named) {
-            let line = format!("trapline completions fish | source; complete -C '{typed}'");
+            let line = format!("trapline completions fish | source; complete -C '{}'", typed.replace('\'', "\\'"));
             let mut command = lab::as_user(User::Me, &["fish", "--no-config", "-c", &line]);
             let path = format!("{}:{}", lab::dir().display(), std::env::var("PATH").unwrap_or_default());
             let out = lab::run(command.env("PATH", path).env("XDG_RUNTIME_DIR", &named.room.path));

@@ -152,6 +152,30 @@ fn functions_and_allocations_need_no_root() {
     });
 }
 
+/// Whether clauses take the records of each thread, or each call as an event in the order of all, what they collect is the same.
+#[test]
+fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
+    let programs = ["jumps.c", "throws.cc", "forked_threads.c", "tail_chains.c"];
+    for program in programs.into_iter().filter_map(|s| testkit::compiled(&format!("collected_{s}"), s, &[])) {
+        let text = "function:* { @in[func, probe] = count(); @all++; } function:*:return /pid != tid/ { @out[func] = count(); }
+            function:*:return { @took = sum(dur >> 62); }";
+        let one_by_one = format!("{text} function:main {{ printf(\"\"); }}");
+        lab::each_user(|user| {
+            let (all, seen) = (script(user, text, &program), script(user, &one_by_one, &program));
+            assert!(all.contains("@in[main, function:*]: 1") && all == seen, "{program}: {all}{seen}");
+        });
+    }
+    let explained = |text: &str| {
+        let command = ["run", "-q", "--explain", "-e", text, "-c", "/bin/true"];
+        lab::run(&mut lab::trapline(User::Me, &command)).stderr
+    };
+    let of_threads = "over the records of each thread";
+    assert!(explained("function:* { @[tid] = count(); } interval:s:1 { print(@); }").contains(of_threads));
+    for text in ["function:* { @[comm] = count(); }", "function:* { @ = count(); } process:exec { exit(); }"] {
+        assert!(!explained(text).contains(of_threads), "{text}");
+    }
+}
+
 #[test]
 fn a_script_ends_the_session_and_the_command_runs_on() {
     lab::each_user(|user| {
@@ -514,6 +538,43 @@ fn maps_are_printed_when_sigusr1_asks() {
             let _ = std::fs::remove_file(&seen);
         }
     });
+}
+
+#[test]
+fn clauses_run_at_signals_of_trapline() {
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let seen = dir.join("seen");
+        let text = "begin { printf(\"ready\\n\"); } self:signal:SIGUSR1 { @n++; printf(\"%s %d\\n\", probe, @n); }
+            self:signal:SIGUSR1 /@n == 2/ { exit(3); }";
+        for more in [&[][..], &["-c", "sh -c 'exec sleep 10 >/dev/null 2>&1'"]] {
+            let out = [&["run", "-q", "-e", text, "-o", seen.to_str().expect("UTF-8")], more].concat();
+            let running = lab::start(&mut lab::trapline(user, &out));
+            let holds = |want: &str| std::fs::read_to_string(&seen).is_ok_and(|have| have == want);
+            lab::until("begin has run", || holds("ready\n"));
+            lab::kill("USR1", running.pid().into());
+            lab::until("the clause has run", || holds("ready\nself:signal:SIGUSR1 1\n"));
+            lab::kill("USR1", running.pid().into());
+            assert_eq!(running.end().code(), 3);
+            assert!(holds("ready\nself:signal:SIGUSR1 1\nself:signal:SIGUSR1 2\n\n\n@n: 2\n"));
+            let _ = std::fs::remove_file(&seen);
+        }
+    });
+}
+
+#[test]
+fn parents_are_known_at_probes() {
+    if !lab::kernel_backend_is_possible() || !lab::has("perl") {
+        return testkit::skip("kernel", "no kernel backend, or no perl");
+    }
+    let text = "tracepoint:syscalls:sys_enter_getppid { printf(\"%d %s\\n\", ppid, pcomm); } uprobe:libc:getppid { @[ppid] = count(); }
+        tracepoint:syscalls:sys_enter_getppid { @parent[ppid] = count(); }";
+    let out = script(User::Me, text, "perl -e '$| = 1; print getppid(), qq( perl\n)'");
+    let lines: Vec<&str> = out.lines().collect();
+    let parent = lines[0].split(' ').next().expect("a number");
+    assert_eq!((lines[0], lines[1].ends_with(" perl")), (lines[1], true), "{out}");
+    assert!(out.contains(&format!("@[{parent}]: 1")) && out.contains(&format!("@parent[{parent}]: 1")), "{out}");
 }
 
 #[test]

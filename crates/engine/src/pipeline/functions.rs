@@ -5,11 +5,12 @@
 //! events ─► sorted by time ────┴► up to what is settled: events of [`events::functions`], and the others
 //! ```
 //!
-//! As long as there is no run, events are handed on as they come.
+//! As long as there is no run, events are handed on as they come. Who needs no order among threads takes the records of each thread at once
+//! ([`Ordered::release_by_thread`]).
 
 use crate::pipeline::world::World;
 use events::StreamId;
-use events::functions::{Clock, Encoder, RECORD, Run, parts_of, split, time};
+use events::functions::{Clock, Encoder, RECORD, Run, each, parts_of, split, time};
 use std::collections::{BTreeMap, VecDeque};
 use symbols::demangle;
 
@@ -64,6 +65,91 @@ impl Thread {
             };
             return self.next = Some(time.max(self.last));
         }
+    }
+}
+
+/// Consecutive records of a thread.
+pub struct Records<'a> {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Records are missing before them, or another thread or program begins with them: what was open before never returns.
+    pub after_gap: bool,
+    clock: Clock,
+    high: u32,
+    records: &'a [u8],
+    /// The time of the record before, ns.
+    last: u64,
+}
+
+impl Records<'_> {
+    /// The time of each, ns, and its word: the number of the function, shifted left by one, and 1 where it returns.
+    #[inline]
+    pub fn each(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let (clock, high, mut last) = (self.clock, u64::from(self.high) << 32, self.last);
+        each(self.records).map(move |record| {
+            let low = record.first_chunk().map_or(0, time);
+            last = last.max(clock.ns(high | u64::from(low)));
+            (last, parts_of(record).0)
+        })
+    }
+}
+
+/// Takes what is released thread by thread.
+pub trait ByThread {
+    /// Up to this time, ns, all threads' records are wanted before any later one.
+    fn due(&self) -> Option<u64>;
+    /// All records and events before that time have been handed over.
+    fn reached(&mut self, time: u64);
+    /// Records of a thread.
+    fn records(&mut self, records: &Records<'_>);
+    /// An event.
+    fn event(&mut self, event: &[u8]);
+}
+
+impl Thread {
+    /// Hands over the records before a time.
+    fn hand_over(&mut self, tid: u32, before: u64, each: &mut impl ByThread) {
+        while let Some(part) = self.parts.front_mut() {
+            let mut ahead = Records {
+                pid: part.pid,
+                tid,
+                after_gap: std::mem::take(&mut part.lost) > 0 || part.begun.take().is_some(),
+                clock: part.clock,
+                high: part.high,
+                records: &[],
+                last: self.last,
+            };
+            let (rest, mut len) = (&part.records[part.at..], 0);
+            while let Some((record, _)) = split(&rest[len..]) {
+                let low = record.first_chunk().map_or(0, time);
+                let time = part.clock.ns(u64::from(part.high) << 32 | u64::from(low)).max(self.last);
+                if time >= before {
+                    break;
+                }
+                self.last = time;
+                len += record.len();
+            }
+            ahead.records = &rest[..len];
+            if len > 0 || ahead.after_gap {
+                each.records(&ahead);
+            }
+            part.at += len;
+            // What is left is no whole record where it is not later.
+            if split(&part.records[part.at..]).is_some() {
+                break;
+            }
+            self.parts.pop_front();
+        }
+        self.look();
+    }
+
+    /// The time of its last record, ns.
+    fn end(&self) -> Option<u64> {
+        let part = self.parts.back()?;
+        let low = each(&part.records).last()?.first_chunk().map_or(0, time);
+        Some(part.clock.ns(u64::from(part.high) << 32 | u64::from(low)))
     }
 }
 
@@ -159,7 +245,39 @@ impl Ordered {
                 thread.look();
             }
         }
-        self.events.drain(..n);
+        self.forget(n, until);
+    }
+
+    /// Hands over what is older than `until`, everything with `u64::MAX`: the records of each thread, and events, in no order but at the times
+    /// that `each` asks for.
+    pub fn release_by_thread(&mut self, until: u64, each: &mut impl ByThread) {
+        self.active = true;
+        self.events.sort_by_key(|e| (e.0, e.1));
+        let of_events = self.events.last().map(|e| e.0);
+        let last = self.threads.values().filter_map(Thread::end).chain(of_events).max();
+        let until = until.min(last.map_or(0, |last| last.saturating_add(1)));
+        let mut n = 0;
+        loop {
+            let step = each.due().map_or(until, |due| due.min(until));
+            self.threads.iter_mut().for_each(|(id, thread)| thread.hand_over(id.scope_id(), step, each));
+            while let Some((_, _, at, len)) = self.events.get(n).filter(|e| e.0 < step) {
+                each.event(&self.bytes[*at..at + len]);
+                n += 1;
+            }
+            if step >= until {
+                break;
+            }
+            each.reached(step);
+            if each.due().is_some_and(|due| due <= step) {
+                break;
+            }
+        }
+        self.forget(n, until);
+    }
+
+    /// Lets go of the first events, and of threads that are over.
+    fn forget(&mut self, events: usize, until: u64) {
+        self.events.drain(..events);
         if self.events.is_empty() {
             self.bytes.clear();
         } else if self.bytes.len() > 1 << 20 {
@@ -177,3 +295,58 @@ impl Ordered {
 
 /// How long a thread without records is remembered, ns.
 const FORGET: u64 = 10_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::functions::Moment;
+
+    /// What was handed over: times of records by thread, and the times that were reached.
+    #[derive(Default)]
+    struct Seen {
+        dues: Vec<u64>,
+        lines: Vec<String>,
+    }
+
+    impl ByThread for Seen {
+        fn due(&self) -> Option<u64> {
+            self.dues.first().copied()
+        }
+        fn reached(&mut self, time: u64) {
+            self.dues.remove(0);
+            self.lines.push(format!("reached {time}"));
+        }
+        fn records(&mut self, records: &Records<'_>) {
+            let all: Vec<String> = records.each().map(|(time, word)| format!("{time}:{word}")).collect();
+            let gap = if records.after_gap { "gap " } else { "" };
+            self.lines.push(format!("{} {gap}{}", records.tid, all.join(" ")));
+        }
+        fn event(&mut self, event: &[u8]) {
+            self.lines.push(format!("event {}", event[0]));
+        }
+    }
+
+    fn run(ordered: &mut Ordered, tid: u32, records: &[(u32, u32)], dropped: u64) {
+        let records: Vec<u8> = records.iter().flat_map(|(t, w)| [t.to_le_bytes(), w.to_le_bytes()].concat()).collect();
+        let now = Moment::default();
+        let stream = StreamId::new(events::stream::Scope::Thread(tid), 0);
+        ordered.run(&Run { stream, pid: 1, begins: false, records: &records, high: 0, from: now, to: now, dropped });
+    }
+
+    #[test]
+    fn threads_come_together_at_each_wanted_time() {
+        let (mut ordered, mut seen) = (Ordered::default(), Seen { dues: vec![25, 40, 100], ..Seen::default() });
+        run(&mut ordered, 7, &[(10, 2), (24, 3), (25, 2), (60, 3)], 0);
+        run(&mut ordered, 8, &[(5, 4), (41, 5)], 3);
+        ordered.event(StreamId::TRACER, &30u64.to_le_bytes());
+        ordered.release_by_thread(50, &mut seen);
+        let expected = ["7 10:2 24:3", "8 gap 5:4", "reached 25", "7 25:2", "event 30", "reached 40", "8 41:5"];
+        assert_eq!(seen.lines, expected);
+        // The end of all is where the last record is: what is due later does not come.
+        run(&mut ordered, 8, &[(70, 4)], 0);
+        seen.lines.clear();
+        ordered.release_by_thread(u64::MAX, &mut seen);
+        assert_eq!(seen.lines, ["7 60:3", "8 70:4"]);
+        assert_eq!(seen.dues, [100]);
+    }
+}

@@ -1,6 +1,6 @@
 //! The one loop that moves events from a source to the views, whether they come from a ring or from a directory.
 
-use super::functions::Ordered;
+use super::functions::{ByThread, Ordered, Records};
 use super::recorder::Monitor;
 use super::selection::Selection;
 use super::source::Source;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::maps::Maps;
 use crate::pipeline::backend::Deliver;
 use crate::resolver::Resolver;
-use events::functions::Run;
+use events::functions::{self, Run};
 use events::generated::P_FUNCTION;
 use events::{Class, Event, Schema, StreamId};
 use std::collections::BTreeMap;
@@ -57,6 +57,31 @@ pub trait Sink {
     /// # Errors
     /// What was shown could not be written.
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow, Error>;
+
+    /// Whether it takes the records of functions thread by thread ([`Sink::records`]) where it is the only sink, instead of events in one
+    /// order. All of them are selected then.
+    fn by_thread(&self) -> bool {
+        false
+    }
+
+    /// Up to this time, ns, it wants the records of all threads before any later one.
+    fn due(&self) -> Option<u64> {
+        None
+    }
+
+    /// It has all records and events before that time.
+    ///
+    /// # Errors
+    /// What was shown could not be written.
+    fn reached(&mut self, time: u64, world: &World) -> Result<Flow, Error> {
+        let _ = (time, world);
+        Ok(Flow::Continue)
+    }
+
+    /// Takes records of a thread.
+    fn records(&mut self, records: &Records<'_>, world: &World) {
+        let _ = (records, world);
+    }
 
     /// There are no more events for now; all that happened before `now` (ns of the monotonic clock) have come.
     ///
@@ -250,23 +275,12 @@ impl<'b> Pump<'b> {
             ends,
             ..
         } = self;
-        let mut shown = |bytes: &[u8], world: &mut World| {
-            let Ok(ev) = Event::parse(bytes) else {
-                *malformed += 1;
-                return;
-            };
-            maps.note(&ev);
-            if ev.schema.class != Class::Process && first_event.is_none() {
-                *first_event = Some(ev.time());
-            }
-            let counter = show(&ev, selection, world, outlets, (failures, ends));
-            let counters = counters.entry(ev.schema.id).or_default();
-            counters.seen += 1;
-            *counter(counters) += 1;
-        };
-        let polled = source.poll(true, &mut Incoming { ordered, world, shown: &mut shown });
+        let by_thread = outlets.len() == 1 && outlets.iter().all(|o| o.sink.by_thread());
+        let mut show = Show { selection, outlets, maps, counters, first_event, malformed, failures, ends };
+        let mut incoming = Incoming { ordered, world, by_thread, show: &mut show };
+        let polled = source.poll(true, &mut incoming);
         if polled.ended {
-            ordered.release(u64::MAX, world, shown);
+            incoming.settled(u64::MAX);
         }
         self.idle = if polled.events > 0 { 0 } else { self.idle + 1 };
         // The source is empty: all events before that moment have been seen.
@@ -359,18 +373,91 @@ impl<'b> Pump<'b> {
     }
 }
 
-/// What arrives at the pump: in order, or, with function records, to be put in order.
-struct Incoming<'a, F> {
-    ordered: &'a mut Ordered,
-    world: &'a mut World,
-    shown: &'a mut F,
+/// Shows events to the sinks, and counts them.
+struct Show<'a, 'b> {
+    selection: &'a Selection,
+    outlets: &'a mut Vec<Outlet<'b>>,
+    maps: &'a mut Maps,
+    counters: &'a mut BTreeMap<u16, Counters>,
+    first_event: &'a mut Option<u64>,
+    malformed: &'a mut u64,
+    failures: &'a mut Vec<Error>,
+    ends: &'a mut bool,
 }
 
-impl<F: FnMut(&[u8], &mut World)> Deliver for Incoming<'_, F> {
+impl Show<'_, '_> {
+    #[inline]
+    fn event(&mut self, bytes: &[u8], world: &mut World) {
+        let Ok(ev) = Event::parse(bytes) else {
+            *self.malformed += 1;
+            return;
+        };
+        self.maps.note(&ev);
+        if ev.schema.class != Class::Process && self.first_event.is_none() {
+            *self.first_event = Some(ev.time());
+        }
+        let counter = show(&ev, self.selection, world, self.outlets, (self.failures, self.ends));
+        let counters = self.counters.entry(ev.schema.id).or_default();
+        counters.seen += 1;
+        *counter(counters) += 1;
+    }
+}
+
+/// The same, and records of functions thread by thread.
+struct Threads<'s, 'a, 'b> {
+    show: &'s mut Show<'a, 'b>,
+    world: &'s mut World,
+}
+
+impl ByThread for Threads<'_, '_, '_> {
+    fn due(&self) -> Option<u64> {
+        self.show.outlets.iter().filter(|o| o.open).find_map(|o| o.sink.due())
+    }
+
+    fn reached(&mut self, time: u64) {
+        let Show { outlets, failures, ends, .. } = &mut *self.show;
+        for outlet in outlets.iter_mut().filter(|o| o.open) {
+            let flow = outlet.sink.reached(time, self.world);
+            settle(outlet, flow, (&mut *failures, &mut *ends));
+        }
+    }
+
+    fn records(&mut self, records: &Records<'_>) {
+        let (mut number, mut exits) = (0, 0);
+        for (time, word) in records.each() {
+            self.show.first_event.get_or_insert(time);
+            (number, exits) = (number + 1, exits + u64::from(word & 1));
+        }
+        let open = self.show.outlets.iter().any(|o| o.open);
+        for (class, n) in [(functions::entry(), number - exits), (functions::exit(), exits)] {
+            let counters = self.show.counters.entry(class.id).or_default();
+            counters.seen += n;
+            *if open { &mut counters.recorded } else { &mut counters.dropped } += n;
+        }
+        for outlet in self.show.outlets.iter_mut().filter(|o| o.open) {
+            outlet.sink.records(records, self.world);
+        }
+    }
+
+    fn event(&mut self, event: &[u8]) {
+        self.show.event(event, self.world);
+    }
+}
+
+/// What arrives at the pump: in order, or, with function records, to be put in order.
+struct Incoming<'s, 'a, 'b> {
+    ordered: &'s mut Ordered,
+    world: &'s mut World,
+    /// The records of functions go to the sink thread by thread.
+    by_thread: bool,
+    show: &'s mut Show<'a, 'b>,
+}
+
+impl Deliver for Incoming<'_, '_, '_> {
     #[inline]
     fn event(&mut self, stream: StreamId, event: &[u8]) {
         if !self.ordered.is_active() {
-            return (self.shown)(event, self.world);
+            return self.show.event(event, self.world);
         }
         // Names of functions are known before their order is.
         if let Ok(ev) = Event::parse(event)
@@ -386,7 +473,11 @@ impl<F: FnMut(&[u8], &mut World)> Deliver for Incoming<'_, F> {
     }
 
     fn settled(&mut self, until: u64) {
-        self.ordered.release(until, self.world, &mut *self.shown);
+        if self.by_thread {
+            let mut threads = Threads { show: self.show, world: self.world };
+            return self.ordered.release_by_thread(until, &mut threads);
+        }
+        self.ordered.release(until, self.world, |event, world| self.show.event(event, world));
     }
 }
 

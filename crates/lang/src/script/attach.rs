@@ -95,7 +95,7 @@ providers! {
     "fexit" ["fr" "kretfunc"] ["FUNCTION" "MODULE:FUNCTION"] false Spans, true, "the return of a function of the kernel, by its types";
     "watchpoint" ["w"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, true, "an access to memory";
     "asyncwatchpoint" ["aw"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, false, "watchpoint does the same";
-    "self" [] ["signal:NAME"] false Arguments::None, false, "trapline reports signals to itself in a later version; interval reacts to time";
+    "self" [] ["signal:SIGUSR1"] false Arguments::None, true, "a signal that trapline itself gets";
     "iter" ["it"] ["OBJECT"] false Named, true, "each object of the kernel, once: task, task_file, task_vma";
     "test" [] ["NAME"] false Arguments::None, true, "a test of the script, which `trapline test FILE` runs";
     "bench" [] ["NAME"] false Arguments::None, true, "what `trapline test FILE` runs many times, and measures";
@@ -118,9 +118,9 @@ impl Point {
         matches!(self.provider.name, "test" | "bench")
     }
 
-    /// It is no event: `begin`, `end`, an interval, or an object that the kernel walks over.
+    /// It is no event: `begin`, `end`, an interval, a signal of trapline's own, or an object that the kernel walks over.
     pub fn is_own(&self) -> bool {
-        self.is_special() || self.is_interval() || self.provider.name == "iter"
+        self.is_special() || self.is_interval() || matches!(self.provider.name, "iter" | "self")
     }
 
     /// A clock of which each tick runs once.
@@ -276,6 +276,11 @@ fn named(mut parts: Vec<String>, span: Span) -> Result<Point> {
             p.forms.iter().map(|f| format!("{}{}{f}", p.name, if f.is_empty() { "" } else { ":" })).collect();
         let message = format!("{} is not how a probe of '{}' is written", crate::diag::quote(&full(p, &parts)), p.name);
         return Err(Diagnostic::new(Code::Probe, span, message).hint(format!("write {}", forms.join(" or "))));
+    }
+    if p.name == "self" && parts != ["signal", "SIGUSR1"] {
+        let message = format!("{} is no probe", crate::diag::quote(&full(p, &parts)));
+        return Err(Diagnostic::new(Code::Probe, span, message)
+            .hint("write self:signal:SIGUSR1: other signals end trapline, or are not for it"));
     }
     let period = match p.name {
         "interval" | "profile" => Some(period(p, &parts, span)?),

@@ -255,6 +255,33 @@ impl Held {
 }
 
 impl Held {
+    /// Adds what was collected elsewhere for a map of this type.
+    pub(super) fn join(&mut self, ty: &Type, other: Held) {
+        match (self, other, ty) {
+            (Held::Value(Value::Int(n)), Held::Value(Value::Int(more)), _) => *n = n.wrapping_add(more),
+            (Held::Total { count, total }, Held::Total { count: n, total: sum }, _) => {
+                (*count, *total) = (count.wrapping_add(n), total.wrapping_add(sum));
+            }
+            (held @ Held::Extreme(_), Held::Extreme(Some(v)), Type::Aggregate(aggregate)) => {
+                held.collect(*aggregate, v, 1);
+            }
+            (Held::Buckets(buckets), Held::Buckets(more), _) => {
+                buckets.resize(buckets.len().max(more.len()), 0);
+                buckets.iter_mut().zip(more).for_each(|(n, more)| *n = n.saturating_add(more));
+            }
+            (
+                Held::Spread { count, total, squares, carries },
+                Held::Spread { count: n, total: t, squares: s, carries: c },
+                _,
+            ) => {
+                (*count, *total) = (count.wrapping_add(n), total.saturating_add(t));
+                let (sum, carry) = squares.overflowing_add(s);
+                (*squares, *carries) = (sum, *carries + c + u64::from(carry));
+            }
+            _ => {}
+        }
+    }
+
     /// Adds what words hold that somebody else has collected: see [`words_of`].
     fn merge(&mut self, ty: &Type, words: &[u64]) {
         let word = |i: usize| words.get(i).copied().unwrap_or(0);
@@ -382,6 +409,29 @@ mod tests {
     }
 
     /// What is collected in two places is what is collected in one.
+    #[test]
+    fn what_was_collected_in_parts_is_joined() {
+        use Aggregate::*;
+        let powers = Llquantize(crate::script::types::Powers { factor: 10, from: 0, to: 3, steps: 10 });
+        let all = [Count, Sum { signed: true }, Min { signed: true }, Max { signed: false }, Avg { signed: true }];
+        let others =
+            [Stats { signed: false }, Hist { bits: 1 }, Lhist { min: -5, max: 10, step: 4 }, Stddev { signed: true }];
+        let values = [7i64, -3, 0, i64::MIN, i64::MAX, 4, 1 << 40, i64::MIN];
+        for aggregate in all.into_iter().chain(others).chain([powers]) {
+            let ty = Type::Aggregate(aggregate);
+            for at in 0..=values.len() {
+                let collected = |values: &[i64]| {
+                    let mut held = Held::new(&ty);
+                    values.iter().for_each(|v| held.collect(aggregate, *v, 1));
+                    held
+                };
+                let mut first = collected(&values[..at]);
+                first.join(&ty, collected(&values[at..]));
+                assert_eq!(first, collected(&values), "{aggregate:?} {at}");
+            }
+        }
+    }
+
     #[test]
     fn words_of_others_are_merged() {
         use Aggregate::*;

@@ -36,6 +36,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod time;
+pub mod typed;
 pub mod types;
 pub mod value;
 

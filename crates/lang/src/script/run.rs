@@ -22,7 +22,7 @@ use exec::{Run, Stop};
 use speculation::Speculations;
 use std::collections::BTreeMap;
 
-pub use super::maps::Row;
+pub use super::maps::{Held, Row};
 pub use speculation::{MAX_KEPT, MAX_OPEN};
 
 /// So many rounds all loops of a run may have.
@@ -259,6 +259,19 @@ impl Machine {
         }
     }
 
+    /// Adds what a clause of one statement has collected elsewhere, of events that are alike in everything that its predicate and its key read:
+    /// `event` is one of them.
+    pub fn collected(&mut self, clause: usize, event: &dyn Event, held: Held, host: &mut dyn Host) {
+        self.run_with(clause, event, host, |run| run.collected(held));
+    }
+
+    /// A clause did not run so many times elsewhere, because something was not known.
+    pub fn unknown(&mut self, clause: usize, times: u64) {
+        if let Some(counts) = self.counts.get_mut(clause) {
+            counts.unknown += times;
+        }
+    }
+
     /// A map has refused so many new keys elsewhere.
     pub fn refuse(&mut self, map: usize, keys: u64) {
         if let Some(store) = self.stores.get_mut(map) {
@@ -281,9 +294,19 @@ impl Machine {
     /// Runs a clause for an event.
     pub fn run(&mut self, clause: usize, event: &dyn Event, host: &mut dyn Host) {
         let Some(c) = self.program.clauses.get(clause) else { return };
-        if self.exit.is_some() && !c.points.iter().any(|p| p.provider.name == "end") {
-            return;
+        if self.exit.is_none() || c.points.iter().any(|p| p.provider.name == "end") {
+            self.run_with(clause, event, host, |run| run.clause());
         }
+    }
+
+    fn run_with(
+        &mut self,
+        clause: usize,
+        event: &dyn Event,
+        host: &mut dyn Host,
+        what: impl FnOnce(&mut Run<'_>) -> Result<bool, Stop>,
+    ) {
+        let Some(c) = self.program.clauses.get(clause) else { return };
         self.vars.clear();
         self.vars.resize(c.vars.len(), None);
         let mut run = Run {
@@ -303,7 +326,7 @@ impl Machine {
             event,
             host,
         };
-        let end = run.clause();
+        let end = what(&mut run);
         let key = std::mem::take(&mut run.key);
         self.key = key;
         let counts = &mut self.counts[clause];

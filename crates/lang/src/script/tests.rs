@@ -295,7 +295,7 @@ fn probes() {
             "interval:5 { }",
             "interval:s:0 { }",
             "iter:task { }",
-            "self:signal:SIGUSR1 { }",
+            "self:signal:SIGINT { }",
             "tracepoint:a { }",
             "begin:x { }",
             "openat { }",
@@ -324,10 +324,10 @@ fn probes() {
 
             iter:task
 
-            stdin:1:1-20: ERROR: 'self' probes are not in this version [S0016]
-            self:signal:SIGUSR1 { }
-            ~~~~~~~~~~~~~~~~~~~
-            HINT: trapline reports signals to itself in a later version; interval reacts to time
+            stdin:1:1-19: ERROR: 'self:signal:SIGINT' is no probe [S0004]
+            self:signal:SIGINT { }
+            ~~~~~~~~~~~~~~~~~~
+            HINT: write self:signal:SIGUSR1: other signals end trapline, or are not for it
 
             stdin:1:1-13: ERROR: 'tracepoint:a' is not how a probe of 'tracepoint' is written [S0004]
             tracepoint:a { }

@@ -58,6 +58,7 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
                 || places.objects.iter().any(|(_, c)| *c == clause)
                 || places.begin.contains(&clause)
                 || places.end.contains(&clause)
+                || places.signals.contains(&clause)
         };
         let inside: BTreeSet<usize> = all.iter().flat_map(|of| of.clauses.iter().map(|c| c.number)).collect();
         let of_events =

@@ -25,7 +25,9 @@ mod seen;
 mod sink;
 pub mod test;
 mod tick;
+pub mod typed;
 mod watch;
+mod whole;
 
 pub use beside::{record, trace};
 pub use recorded::report;
@@ -88,6 +90,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let quiet = ask.quiet;
     let script = Script::new(program, places, (name, text), output, &manner, Clocks::now());
     let script = Rc::new(RefCell::new(script));
+    script.borrow_mut().take_records();
     script.borrow_mut().announce(quiet == 0, ask.tracing.explain.is_some());
     if requests.is_empty() {
         script.borrow_mut().attached();

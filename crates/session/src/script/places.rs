@@ -87,7 +87,7 @@ pub enum Kind {
     Heap(String),
     /// Probes with programs of their own.
     Probes(String),
-    /// None: begin, end, an interval, objects of the kernel.
+    /// None: begin, end, an interval, a signal, objects of the kernel.
     Own,
 }
 
@@ -147,7 +147,7 @@ impl Catalogue {
         }
         let quoted = quoting::quote;
         match (point.provider.name, &parts[..]) {
-            ("begin" | "end" | "interval" | "iter" | "test" | "bench", _) => Kind::Own,
+            ("begin" | "end" | "interval" | "self" | "iter" | "test" | "bench", _) => Kind::Own,
             ("syscall", [name]) => Kind::Calls((*name).into(), As::Whole),
             ("syscall", [name, end]) if self.of_calls => {
                 Kind::Calls((*name).into(), if *end == "entry" { As::Entry } else { As::Exit })
@@ -577,6 +577,8 @@ pub struct Places {
     pub begin: Vec<usize>,
     /// After the last event.
     pub end: Vec<usize>,
+    /// When trapline gets SIGUSR1.
+    pub signals: Vec<usize>,
     /// Other names of arguments, by probe.
     pub aliases: HashMap<String, Vec<(String, String)>>,
     /// What is captured of calls of functions.
@@ -734,6 +736,7 @@ impl Places {
                 ("iter", _) => self.objects.push((catalogue.objects(point)?, nth)),
                 ("begin" | "test" | "bench", _) => self.begin.push(nth),
                 ("end", _) => self.end.push(nth),
+                ("self", _) => self.signals.push(nth),
                 (_, period) => self.intervals.push((period.unwrap_or(1_000_000_000), nth)),
             },
             Kind::Calls(pattern, role) => {
@@ -850,7 +853,8 @@ impl Places {
 
     /// How many probes there are, with those that are the script's own.
     pub fn count(&self) -> usize {
-        self.attached + self.begin.len() + self.end.len() + self.intervals.len() + self.objects.len()
+        let own = self.begin.len() + self.end.len() + self.intervals.len() + self.signals.len() + self.objects.len();
+        self.attached + own
     }
 }
 

@@ -9,8 +9,10 @@ use super::predicates;
 use super::prints::{Names, Prints};
 use super::seen::{self, Get, Seen, Stacks};
 use super::tick::Tick;
+use super::whole::Whole;
 use crate::output::{Output, complain};
 use crate::view::screen::Clocks;
+use engine::pipeline::functions::Records;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::request::collecting::Collected;
@@ -19,13 +21,13 @@ use engine::rights;
 use engine::{Error, Result};
 use events::functions::{self, Kind};
 use events::names::Names as _;
-use events::{Class, Event, Schema};
+use events::{Class, Event as Happened, Schema};
 use kernel::peek::Peek;
 use lang::diag::{place, start};
 use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::ir::What;
-use lang::script::run::{Fault, Host, Machine};
+use lang::script::run::{Event, Fault, Host, Machine};
 use lang::script::types::Space;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -34,7 +36,7 @@ use std::sync::Arc;
 use sys::signal;
 use views::script::{self as view};
 
-/// SIGUSR1: who sends it wants to see the maps as they are now.
+/// SIGUSR1: who sends it wants to see the maps as they are now, or has a clause for it.
 const PRINT: i32 = 10;
 /// Events come so much later than they happen, ns, at most.
 const ON_THE_WAY: u64 = 50_000_000;
@@ -79,6 +81,8 @@ pub struct Script {
     past: bool,
     /// What runs in the kernel, unless the kernel has refused it.
     collected: Option<Arc<Collected>>,
+    /// Its clauses that take the records of functions as they come.
+    whole: Option<Whole>,
     /// What it has printed could not be written.
     is_unwritten: bool,
     /// Why what it has collected could not be read.
@@ -162,6 +166,7 @@ impl Script {
             last: started,
             past: false,
             collected: None,
+            whole: None,
             is_unwritten: false,
             unread: Vec::new(),
             in_kernel: InKernel::default(),
@@ -182,6 +187,11 @@ impl Script {
     /// Its events are those of a trace, which begins at this time.
     pub fn of_the_past(&mut self, started: u64) {
         (self.past, self.started, self.last) = (true, started, started);
+    }
+
+    /// It is the only one that sees the events of a session: clauses of functions that only collect take records.
+    pub fn take_records(&mut self) {
+        self.whole = Whole::of(&self.program, &self.places);
     }
 
     /// It comes with a trace, where these had run it: process, user and group. It ended at this time, as far as that is known.
@@ -256,8 +266,10 @@ impl Script {
             let at = start(&self.source.0, clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_own());
+            let whole = self.whole.as_ref().is_some_and(|w| w.has(nth));
             let how = match own {
                 true => "in trapline".into(),
+                false if whole => "in trapline, over the records of each thread".into(),
                 false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
             };
             format!("{at}: {probes}: {how}")
@@ -265,12 +277,25 @@ impl Script {
         self.program.clauses.iter().enumerate().map(line).collect()
     }
 
-    /// Adds what the kernel has collected to maps that are about to be read.
+    /// Adds what was collected elsewhere to maps that are about to be read.
     fn sync(&mut self, maps: impl Iterator<Item = usize>) {
+        self.sync_records();
         let Some(collected) = self.collected.clone() else { return };
         let machine = &mut self.machine;
         let failed = collecting::taken(&collected, maps, |map, t| machine.merge(map, &t.key, &t.words));
         self.unread.extend(failed);
+    }
+
+    /// Adds what was collected of the records of functions.
+    fn sync_records(&mut self) {
+        let Some(mut whole) = self.whole.take() else { return };
+        let mut unknown = Vec::new();
+        self.with_host(None, self.last, |machine, host, _| {
+            let each = |clause, event: &dyn Event, held| machine.collected(clause, event, held, host);
+            whole.drain(each, |clause, n| unknown.push((clause, n)));
+        });
+        unknown.iter().for_each(|(clause, n)| self.machine.unknown(*clause, *n));
+        self.whole = Some(whole);
     }
 
     /// It is to say when its probes are attached, and where its clauses run then.
@@ -343,7 +368,7 @@ impl Script {
     fn moment(&mut self, clause: usize, time: u64, world: Option<&World>, words: &[(&str, u64)]) {
         let program = Rc::clone(&self.program);
         let Some(c) = program.clauses.get(clause) else { return };
-        if self.collected.is_some() && !self.places.begin.contains(&clause) {
+        if (self.collected.is_some() || self.whole.is_some()) && !self.places.begin.contains(&clause) {
             self.sync(c.maps.iter().copied());
         }
         let own = c.points.iter().find(|p| p.is_own());
@@ -464,7 +489,7 @@ impl Script {
 
     fn run_all(
         &mut self,
-        ev: &Event<'_>,
+        ev: &Happened<'_>,
         world: &World,
         wanted: Option<Rc<[Run]>>,
         (duration, called): (Option<u64>, Option<&Called<'_>>),
@@ -487,7 +512,7 @@ impl Script {
         }
     }
 
-    fn function(&mut self, ev: &Event<'_>, kind: Kind, world: &World) {
+    fn function(&mut self, ev: &Happened<'_>, kind: Kind, world: &World) {
         let number = ev.value_of("number") as u32;
         let calls = self.calls.entry(ev.tid()).or_default();
         let signature = self.places.values.and_then(|_| world.signature(number));
@@ -513,6 +538,16 @@ impl Script {
                 self.run_all(ev, world, Some(runs), (duration, called.as_ref()));
             }
             Kind::Lost | Kind::Begun => calls.clear(),
+        }
+    }
+
+    /// A thread that had records has ended.
+    fn forget_records(&mut self, tid: u32) {
+        if let Some(whole) = &mut self.whole {
+            whole.forget_thread(tid);
+            if whole.is_full() {
+                self.sync_records();
+            }
         }
     }
 
@@ -545,10 +580,18 @@ impl Script {
         self.output.flush();
     }
 
-    /// Prints all maps, where SIGUSR1 has come.
+    /// Runs the clauses of SIGUSR1 as often as it has come; prints all maps, where there are none.
     pub fn print_if_asked(&mut self, world: Option<&World>) {
         let asked = signal::counted(PRINT);
-        if std::mem::replace(&mut self.asked, asked) != asked {
+        let before = std::mem::replace(&mut self.asked, asked);
+        if before != asked && !self.places.signals.is_empty() {
+            for _ in 0..asked.wrapping_sub(before) {
+                for clause in self.places.signals.clone() {
+                    self.tick(clause, sys::time::monotonic(), world);
+                }
+            }
+            self.output.flush();
+        } else if before != asked {
             self.sync(0..self.program.maps.len());
             self.with_host(world, self.last, |machine, host, _| machine.print_maps(host));
             self.output.flush();
@@ -626,7 +669,7 @@ impl Script {
 pub struct ScriptSink(pub Rc<RefCell<Script>>);
 
 impl Sink for ScriptSink {
-    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+    fn event(&mut self, ev: &Happened<'_>, world: &World) -> Result<Flow> {
         let mut script = self.0.borrow_mut();
         script.attached();
         if script.machine.exit().is_some() {
@@ -640,8 +683,34 @@ impl Sink for ScriptSink {
         }
         if ev.schema.class == Class::Process && ev.schema.name == "exit" {
             script.machine.forget_thread(ev.tid());
+            script.forget_records(ev.tid());
         }
         script.flow()
+    }
+
+    fn by_thread(&self) -> bool {
+        self.0.borrow().whole.is_some()
+    }
+
+    fn due(&self) -> Option<u64> {
+        let script = self.0.borrow();
+        script.next_due().filter(|_| script.machine.exit().is_none())
+    }
+
+    fn reached(&mut self, time: u64, world: &World) -> Result<Flow> {
+        let mut script = self.0.borrow_mut();
+        script.until(time, Some(world));
+        script.flow()
+    }
+
+    fn records(&mut self, records: &Records<'_>, world: &World) {
+        let mut script = self.0.borrow_mut();
+        script.attached();
+        if script.machine.exit().is_some() {
+            return;
+        }
+        let last = script.whole.as_mut().and_then(|whole| whole.take(records, world));
+        script.last = script.last.max(last.unwrap_or(0));
     }
 
     fn idle(&mut self, now: u64) -> Result<Flow> {

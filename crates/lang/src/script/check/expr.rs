@@ -33,7 +33,7 @@ fn truth_value(c: Cond) -> Expr {
 }
 
 /// A number that is made of others.
-fn computed(i: Int, ty: Type) -> Expr {
+pub(super) fn computed(i: Int, ty: Type) -> Expr {
     make(Kind::Int(i), ty)
 }
 
@@ -648,9 +648,14 @@ impl Checker<'_> {
         if matches!(&of.kind, Written::Name(n) if n == "ctx") {
             return self.arg(name, span);
         }
-        let mut x = self.value(of)?;
+        let x = self.value(of)?;
+        self.field_of(x, of.span, name, span)
+    }
+
+    /// A member of what stands at `at`.
+    pub(super) fn field_of(&mut self, mut x: Expr, at: Span, name: &str, span: Span) -> Result<Expr> {
         if matches!(x.ty, Type::Pointer(..)) {
-            x = self.deref(x, of.span)?;
+            x = self.deref(x, at)?;
         }
         if let Type::Record(names, list) = &x.ty {
             let Some(n) = names.iter().position(|n| n == name) else {

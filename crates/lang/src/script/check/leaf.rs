@@ -5,7 +5,7 @@ use super::super::headers;
 use super::super::ir::{Expr, Int, Kind, Leaf, Op, What};
 use super::super::table::{self, Class, Row};
 use super::super::types::{self, Space, Type};
-use super::expr::{constant, make, number};
+use super::expr::{computed, constant, make, number};
 use super::{Checker, MAX_LEAVES, bounded};
 use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::names::{self, Found};
@@ -128,11 +128,31 @@ impl Checker<'_> {
                     }
                 };
             }
+            "ppid" | "pcomm" if self.knows_task() => return self.of_task(r.name, ty, span),
             "rand" => return Ok(make(Kind::Call("rand", Vec::new()), ty)),
             "func" => self.has(span, r.name, |a| a != Arguments::None, "a function")?,
             _ => {}
         }
         self.leaf(kind.map_or(What::Value(r.name), |k| What::Kind(r.name, k)), ty, span)
+    }
+
+    /// Whether all probes of the clause have the kernel's structure of the thread.
+    fn knows_task(&self) -> bool {
+        let of_process = |p: &Point| matches!(p.provider.name, "syscall" | "function" | "heap" | "process");
+        !self.points.iter().any(of_process) && self.world.structure("task_struct").is_some()
+    }
+
+    /// `curtask->real_parent->tgid`, `curtask->group_leader->comm`
+    fn of_task(&mut self, name: &str, ty: Type, span: Span) -> Result<Expr> {
+        let path = if name == "ppid" { ["real_parent", "tgid"] } else { ["group_leader", "comm"] };
+        let mut x = self.name("curtask", span)?;
+        for member in path {
+            x = self.field_of(x, span, member, span)?;
+        }
+        match ty.as_int() {
+            Some(cast) => Ok(computed(x.int().cast(cast), ty)),
+            None => self.text_at(x, None),
+        }
     }
 
     /// All probes of the clause have it.

@@ -80,6 +80,26 @@ impl<'r> Run<'r> {
         Ok(true)
     }
 
+    /// Adds what was collected for its only statement, where the predicate holds.
+    pub fn collected(&mut self, held: Held) -> Result<bool> {
+        let c = self.clause;
+        self.fetch(c.leaves.len())?;
+        if let Some(p) = &c.predicate
+            && !p.eval(self)?
+        {
+            return Ok(false);
+        }
+        if let Some(Stmt::Collect(m, key, ..) | Stmt::Change(Place::Map(m, key), ..)) = c.body.first() {
+            let ty = &self.program.maps[*m].value;
+            self.with_key(key, |run, key| {
+                if let Some(at) = run.stores[*m].at(key, || Held::new(ty)) {
+                    at.join(ty, held);
+                }
+            })?;
+        }
+        Ok(true)
+    }
+
     /// Takes what the clause reads of the event, so that all of it is known before anything happens.
     fn fetch(&mut self, up_to: usize) -> Result<()> {
         for (i, leaf) in self.clause.leaves.iter().enumerate().take(up_to).skip(self.leaves.len()) {

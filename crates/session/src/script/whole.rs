@@ -1,0 +1,323 @@
+//! Clauses of functions that only collect: they take the records of each thread as they come, instead of an event for each record.
+//!
+//! ```text
+//! records of a thread ─► open calls ─► what is collected, by clause and function ─┐ before begin, end, intervals read the maps
+//!                                                                                 └► Machine::collected ─► maps
+//! ```
+//!
+//! A clause may, where nothing that it reads differs within a thread's calls of a function, but for `dur`, which is collected. All clauses of
+//! events of the script have to be such: what else happens, an `exit()` for instance, wants one order.
+
+use super::places::{As, Places};
+use engine::pipeline::functions::Records;
+use engine::pipeline::world::World;
+use events::names::Names as _;
+use lang::ir::{Int, Op};
+use lang::pattern::glob;
+use lang::script::Program;
+use lang::script::ir::{Clause, Cond, Expr, Kind, Leaf, Place, Stmt, What};
+use lang::script::run::{Datum, Event, Held};
+use lang::script::types::{Aggregate, Type};
+use std::collections::HashMap;
+
+/// What is collected of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    /// The same of all.
+    Const(i64),
+    /// How long it took, ns.
+    Dur,
+    /// That and a constant.
+    OfDur(Op, i64),
+}
+
+/// A clause at the entry or the return of functions.
+#[derive(Debug)]
+struct Collects {
+    /// Its number in the script.
+    clause: usize,
+    /// The functions.
+    pattern: String,
+    at_return: bool,
+    map: Type,
+    amount: Amount,
+}
+
+/// A clause of a function: its place among those that collect, and in [`Thread::held`].
+#[derive(Clone, Copy)]
+struct Act {
+    nth: usize,
+    slot: usize,
+}
+
+/// What is known of a function.
+#[derive(Default)]
+struct Function {
+    entry: Vec<Act>,
+    exit: Vec<Act>,
+}
+
+/// Something that is collected by itself: of a clause, for a function.
+struct Slot {
+    nth: usize,
+    name: String,
+}
+
+#[derive(Default)]
+struct Thread {
+    pid: u32,
+    /// Calls that have not returned: the function, and when it was entered, ns.
+    open: Vec<(u32, u64)>,
+    /// What was collected, by slot.
+    held: Vec<Option<Held>>,
+}
+
+/// So many threads that are over are kept apart.
+const MOST_OVER: usize = 256;
+
+/// The clauses of a script that take records.
+pub struct Whole {
+    all: Vec<Collects>,
+    /// By their numbers.
+    functions: Vec<Option<Box<Function>>>,
+    slots: Vec<Slot>,
+    threads: HashMap<u32, Thread>,
+    /// Threads that are over: process, thread, what they have collected.
+    over: Vec<(u32, u32, Vec<Option<Held>>)>,
+    /// How many returns of unknown duration each clause has seen.
+    unknown: Vec<u64>,
+}
+
+impl Whole {
+    /// The clauses of a script, if all that run for events may.
+    pub fn of(program: &Program, places: &Places) -> Option<Whole> {
+        let of_events = |c: &&Clause| !c.points.iter().all(|p| p.is_own());
+        let only = |c: &Clause| c.points.iter().all(|p| p.provider.name == "function");
+        if places.values.is_some() || !places.objects.is_empty() || !program.clauses.iter().filter(of_events).all(only)
+        {
+            return None;
+        }
+        let collects = |(pattern, (role, number)): &(String, (As, usize))| {
+            let clause = program.clauses.get(*number)?;
+            let (map, amount) = collected(clause)?;
+            let at_return = *role == As::Exit;
+            let map = program.maps.get(map)?.value.clone();
+            (at_return || amount_is_const(amount)).then_some(())?;
+            Some(Collects { clause: *number, pattern: pattern.clone(), at_return, map, amount })
+        };
+        let all: Vec<Collects> = places.functions.iter().map(collects).collect::<Option<_>>()?;
+        let unknown = vec![0; all.len()];
+        let (functions, slots, threads, over) = (Vec::new(), Vec::new(), HashMap::new(), Vec::new());
+        (!all.is_empty()).then_some(Whole { all, functions, slots, threads, over, unknown })
+    }
+
+    /// Whether a clause is among them.
+    pub fn has(&self, clause: usize) -> bool {
+        self.all.iter().any(|c| c.clause == clause)
+    }
+
+    /// Takes records. The time of the last one, ns.
+    pub fn take(&mut self, records: &Records<'_>, world: &World) -> Option<u64> {
+        let Whole { all, functions, slots, threads, over, unknown } = self;
+        let thread = threads.entry(records.tid).or_default();
+        if thread.pid != records.pid {
+            over.push((thread.pid, records.tid, std::mem::take(&mut thread.held)));
+            thread.pid = records.pid;
+        }
+        if records.after_gap {
+            thread.open.clear();
+        }
+        let mut last = None;
+        for (time, word) in records.each() {
+            last = Some(time);
+            let number = word >> 1;
+            let at = number as usize;
+            if functions.get(at).is_none_or(Option::is_none) {
+                learn(number, world, all, functions, slots);
+                thread.held.resize_with(slots.len(), || None);
+            }
+            let Some(Some(function)) = functions.get(at) else { continue };
+            let (acts, took) = if word & 1 == 0 {
+                thread.open.push((number, time));
+                (&function.entry, None)
+            } else {
+                // What an exception or longjmp has left returns never.
+                let open = thread.open.iter().rposition(|open| open.0 == number);
+                let begun = open.map(|at| thread.open.drain(at..).next().map_or(time, |open| open.1));
+                (&function.exit, begun.map(|begun| time.saturating_sub(begun)))
+            };
+            for act in acts {
+                let Some(c) = all.get(act.nth) else { continue };
+                let v = match (c.amount, took) {
+                    (Amount::Const(v), _) => v,
+                    (Amount::Dur, Some(dur)) => dur as i64,
+                    (Amount::OfDur(op, by), Some(dur)) => op.apply(dur as i64, by),
+                    (_, None) => {
+                        unknown[act.nth] += 1;
+                        continue;
+                    }
+                };
+                if thread.held.len() <= act.slot {
+                    thread.held.resize_with(slots.len(), || None);
+                }
+                let held = thread.held[act.slot].get_or_insert_with(|| Held::new(&c.map));
+                let aggregate = if let Type::Aggregate(a) = c.map { a } else { Aggregate::Sum { signed: true } };
+                held.collect(aggregate, v, 1);
+            }
+        }
+        last
+    }
+
+    /// A thread has ended.
+    pub fn forget_thread(&mut self, tid: u32) {
+        if let Some(thread) = self.threads.remove(&tid) {
+            self.over.push((thread.pid, tid, thread.held));
+        }
+    }
+
+    /// Whether what it holds should be taken.
+    pub fn is_full(&self) -> bool {
+        self.over.len() >= MOST_OVER
+    }
+
+    /// Hands over what was collected: the clause, an event as those were, and what is held; and of each clause, how often it did not run.
+    pub fn drain(&mut self, mut each: impl FnMut(usize, &dyn Event, Held), mut unknown: impl FnMut(usize, u64)) {
+        let Whole { all, slots, threads, over, .. } = self;
+        let mut hand_over = |pid: u32, tid: u32, held: &mut Vec<Option<Held>>| {
+            for (slot, held) in slots.iter().zip(held) {
+                let (Some(c), Some(held)) = (all.get(slot.nth), held.take()) else { continue };
+                let probe = format!("function:{}{}", c.pattern, if c.at_return { ":return" } else { "" });
+                each(c.clause, &Alike { pid, tid, name: &slot.name, probe: &probe }, held);
+            }
+        };
+        for (pid, tid, mut held) in over.drain(..) {
+            hand_over(pid, tid, &mut held);
+        }
+        for (tid, thread) in threads {
+            hand_over(thread.pid, *tid, &mut thread.held);
+        }
+        for (c, n) in all.iter().zip(&mut self.unknown) {
+            unknown(c.clause, std::mem::take(n));
+        }
+    }
+}
+
+/// Finds the clauses of a function.
+fn learn(
+    number: u32,
+    world: &World,
+    all: &[Collects],
+    functions: &mut Vec<Option<Box<Function>>>,
+    slots: &mut Vec<Slot>,
+) {
+    let mut known = Function::default();
+    if let Some(f) = world.function(number) {
+        let named = |pattern: &str| {
+            let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
+            one(f.name) || one(f.symbol) || f.aliases.iter().any(|a| one(a))
+        };
+        for (nth, c) in all.iter().enumerate().filter(|(_, c)| named(&c.pattern)) {
+            let acts = if c.at_return { &mut known.exit } else { &mut known.entry };
+            acts.push(Act { nth, slot: slots.len() });
+            slots.push(Slot { nth, name: f.name.into() });
+        }
+    }
+    let at = number as usize;
+    if functions.len() <= at {
+        functions.resize_with(at + 1, || None);
+    }
+    functions[at] = Some(Box::new(known));
+}
+
+fn amount_is_const(amount: Amount) -> bool {
+    matches!(amount, Amount::Const(_))
+}
+
+/// What a clause collects, and in which map, if that is all it does.
+fn collected(c: &Clause) -> Option<(usize, Amount)> {
+    let dur = c.leaves.iter().position(|leaf| leaf.what == What::Value("dur"));
+    let alike = |leaf: &Leaf| matches!(leaf.what, What::Value("func" | "probe" | "probetype" | "pid" | "tid" | "dur"));
+    if !c.leaves.iter().all(alike) || !c.vars.is_empty() {
+        return None;
+    }
+    let [statement] = &c.body[..] else { return None };
+    let (map, key, amount) = match statement {
+        Stmt::Collect(map, key, _, amount, None) => {
+            (*map, key, amount.as_ref().map_or(Some(Amount::Const(0)), |a| of(a, dur))?)
+        }
+        Stmt::Change(Place::Map(map, key), Op::Add, amount) => (*map, key, of(amount, dur)?),
+        _ => return None,
+    };
+    let is_alike = |e: &Expr| match e.kind {
+        Kind::Leaf(i) => Some(i) != dur,
+        Kind::Const(..) | Kind::Text(_) => true,
+        _ => false,
+    };
+    // The leaves of the predicate come first.
+    let predicate = c.predicate.is_none() || dur.is_none_or(|i| i >= c.predicate_leaves);
+    (key.iter().all(is_alike) && predicate && c.predicate.as_ref().is_none_or(is_pure)).then_some((map, amount))
+}
+
+/// Whether a predicate is one and the same whenever it is evaluated for equal leaves: without maps and random numbers.
+fn is_pure(cond: &Cond) -> bool {
+    let int = |int: &lang::script::ir::Int| match int {
+        Int::Const(_) => true,
+        Int::Value(e) => matches!(e.kind, Kind::Leaf(_) | Kind::Const(..)),
+        _ => false,
+    };
+    match cond {
+        Cond::Const(_) => true,
+        Cond::Compare(_, a, b) => int(a) && int(b),
+        Cond::Test(test) => {
+            let known = |e: &Expr| matches!(e.kind, Kind::Leaf(_) | Kind::Const(..) | Kind::Text(_));
+            known(&test.0) && known(&test.1)
+        }
+        Cond::Not(c) => is_pure(c),
+        Cond::All(list) | Cond::Any(list) => list.iter().all(is_pure),
+    }
+}
+
+/// A number that is collected, if it is a constant, or `dur` and a constant.
+fn of(amount: &lang::script::ir::Int, dur: Option<usize>) -> Option<Amount> {
+    let is_dur = |int: &lang::script::ir::Int| match int {
+        Int::Value(e) => matches!(e.kind, Kind::Leaf(i) if Some(i) == dur),
+        _ => false,
+    };
+    match amount {
+        Int::Const(v) => Some(Amount::Const(*v)),
+        a if is_dur(a) => Some(Amount::Dur),
+        Int::Binary(op, a, by) if is_dur(a) => match **by {
+            Int::Const(by) if op.counted(by).is_none() => Some(Amount::OfDur(*op, by)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A call of a thread, as all of its calls of the function look to a clause.
+struct Alike<'a> {
+    pid: u32,
+    tid: u32,
+    name: &'a str,
+    probe: &'a str,
+}
+
+impl Event for Alike<'_> {
+    fn leaf(&self, _: usize, leaf: &Leaf) -> Option<Datum<'_>> {
+        let What::Value(name) = leaf.what else { return None };
+        Some(match name {
+            "func" => Datum::Text(self.name.as_bytes(), false),
+            "probe" => Datum::Text(self.probe.as_bytes(), false),
+            "probetype" => Datum::Text(b"function", false),
+            "pid" => Datum::Int(self.pid.into()),
+            "tid" => Datum::Int(self.tid.into()),
+            // It was collected already.
+            "dur" => Datum::Int(0),
+            _ => return None,
+        })
+    }
+
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+}
