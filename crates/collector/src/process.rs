@@ -9,7 +9,7 @@ use super::tree::Tree;
 use super::tsc_clock::TscClock;
 use engine::pipeline::backend::Deliver;
 use events::StreamId;
-use events::functions::{Moment, Run, time};
+use events::functions::{HIGH, Moment, RECORD, Run, time, word};
 use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -290,8 +290,15 @@ impl Process {
 
 /// The time stamp counter in the first record of a run.
 fn first_record(run: &Run<'_>) -> Option<u64> {
-    let (high, part) = run.parts().next()?;
-    Some(u64::from(high) << 32 | u64::from(time(part.first_chunk()?)))
+    let (mut high, mut all) = (run.high, run.records.as_chunks::<RECORD>().0.iter());
+    loop {
+        let record = all.next()?;
+        match word(record) {
+            HIGH => high = time(record),
+            0 => return None,
+            _ => return Some(u64::from(high) << 32 | u64::from(time(record))),
+        }
+    }
 }
 
 /// A moment before the first record of a thread, ns: its chunk may be older, if the thread waited for a processor with it.

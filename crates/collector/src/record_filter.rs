@@ -50,13 +50,16 @@ struct Outcome {
     whole: Verdict,
     /// The enablings that have the function, and what their filters say.
     each: Vec<(usize, Verdict)>,
+    /// Whether it is delivered: all of these say so, and one of those.
+    passes: bool,
     /// How many entries, and exits.
     counted: [u64; 2],
 }
 
 impl Outcome {
-    fn passes(&self) -> bool {
-        self.whole.passes() && self.each.iter().any(|(_, v)| v.passes())
+    fn new(whole: Verdict, each: Vec<(usize, Verdict)>) -> Outcome {
+        let passes = whole.passes() && each.iter().any(|(_, v)| v.passes());
+        Outcome { whole, each, passes, counted: [0; 2] }
     }
 
     /// Whether it is an event of the session.
@@ -231,15 +234,17 @@ impl RecordFilter {
 
     /// What of a run is delivered: its events that pass. None: nothing of it, and it has no losses to report.
     pub fn take<'a>(&'a mut self, run: &Run<'a>) -> Option<Run<'a>> {
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.clear();
         let key = (run.pid, run.tid());
         let mut thread = std::mem::take(self.thread(key, run));
         let before = thread.outcomes.len();
         let clock = Clock::between(run.from, run.to);
         let (mut at, mut phase, mut until) = (usize::MAX, Phase { from: 1, running: false, set: 0 }, 0);
-        let mut last_high = None;
+        // What passes: records one after the other, with the upper half of the counter.
+        let mut passing: Vec<(u32, &[u8])> = Vec::new();
+        let (mut all, mut last) = (true, run.records.get(..0));
         for (high, part) in run.parts() {
+            last = Some(part);
+            let (mut from, mut end) = (0, 0);
             for record in each(part) {
                 let Some(head) = record.first_chunk::<RECORD>() else { break };
                 let tsc = u64::from(high) << 32 | u64::from(time(head));
@@ -252,33 +257,50 @@ impl RecordFilter {
                         thread.outcomes.fill(0);
                     }
                 }
-                if !phase.running {
-                    continue;
-                }
                 let word = word(head) & !VALUES;
-                let n = match thread.outcomes.get(word as usize) {
-                    Some(n) if *n > 0 => usize::from(*n) - 1,
-                    _ if !self.is_number(word >> 1) => {
-                        self.impossible += 1;
-                        continue;
-                    }
-                    _ => self.decide(key, &mut thread, word, clock.ns(tsc)),
-                };
-                let Some(outcome) = self.outcomes.get_mut(n) else { continue };
-                outcome.counted[(word & 1) as usize] += 1;
-                if outcome.passes() {
-                    if last_high.replace(high) != Some(high) {
-                        kept.extend([high, HIGH].map(u32::to_le_bytes).as_flattened());
-                    }
-                    kept.extend_from_slice(record);
+                if !(phase.running && self.passes(key, &mut thread, word, || clock.ns(tsc))) {
+                    passing.extend(part.get(from..end).filter(|records| !records.is_empty()).map(|r| (high, r)));
+                    (all, from) = (false, end + record.len());
                 }
+                end += record.len();
             }
+            passing.extend(part.get(from..end).filter(|records| !records.is_empty()).map(|r| (high, r)));
         }
         self.bytes += 2 * (thread.outcomes.len() - before.min(thread.outcomes.len()));
         *self.slot(key) = thread;
-        self.kept = kept;
-        let some = !self.kept.is_empty() || run.dropped > 0;
-        some.then_some(Run { records: &self.kept, ..*run })
+        if passing.is_empty() {
+            return (run.dropped > 0).then_some(Run { records: &[], ..*run });
+        }
+        // What is behind the last record is none.
+        let is_whole = last.is_some_and(|part| part.as_ptr_range().end == run.records.as_ptr_range().end);
+        if all && is_whole {
+            return Some(*run);
+        }
+        self.kept.clear();
+        let mut last_high = None;
+        for (high, records) in passing {
+            if last_high.replace(high) != Some(high) {
+                self.kept.extend([high, HIGH].map(u32::to_le_bytes).as_flattened());
+            }
+            self.kept.extend_from_slice(records);
+        }
+        Some(Run { records: &self.kept, ..*run })
+    }
+
+    /// Whether a record is delivered, which is counted.
+    #[inline]
+    fn passes(&mut self, key: (u32, u32), thread: &mut Thread, word: u32, ns: impl FnOnce() -> u64) -> bool {
+        let n = match thread.outcomes.get(word as usize) {
+            Some(n) if *n > 0 => usize::from(*n) - 1,
+            _ if !self.is_number(word >> 1) => {
+                self.impossible += 1;
+                return false;
+            }
+            _ => self.decide(key, thread, word, ns()),
+        };
+        let Some(outcome) = self.outcomes.get_mut(n) else { return false };
+        outcome.counted[(word & 1) as usize] += 1;
+        outcome.passes
     }
 
     /// Where a thread's outcomes are remembered.
@@ -346,7 +368,7 @@ impl RecordFilter {
         let set = self.sets.get(thread.set).map_or(&[][..], Vec::as_slice);
         let of = set.iter().filter(|(_, e)| !is_known || e.has(self.names.names(word >> 1)));
         let each = of.filter_map(|(n, _)| Some((*n, verdict(self.enabled.get(*n)?.filter.as_ref())))).collect();
-        let outcome = Outcome { whole: verdict(self.whole.as_deref()), each, counted: [0; 2] };
+        let outcome = Outcome::new(verdict(self.whole.as_deref()), each);
         self.event = event;
         outcome
     }
@@ -360,7 +382,7 @@ impl RecordFilter {
     pub fn filtered(&self) -> Filtered {
         let mut all = Filtered::default();
         all.parts.resize(self.whole.as_ref().map_or(0, |w| w.parts().len()), 0);
-        for o in self.outcomes.iter().filter(|o| o.is_event() && !o.passes()) {
+        for o in self.outcomes.iter().filter(|o| o.is_event() && !o.passes) {
             let both = o.counted.iter().sum::<u64>();
             match o.whole {
                 Verdict::Pass => {}

@@ -42,8 +42,17 @@ pub struct Own {
     pub sinks: Vec<Box<dyn Sink>>,
     /// What is enabled may be adjusted before it begins.
     pub adjust: Option<Box<Adjust>>,
-    /// Arguments and results of functions that are captured, unless others are asked for.
+    /// What is wanted of calls of functions.
+    pub calls: OfCalls,
+}
+
+/// What is wanted of calls of functions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfCalls {
+    /// Arguments and results that are captured, unless others are asked for.
     pub values: Option<Values>,
+    /// Nobody looks at their ends.
+    pub entries: bool,
 }
 
 /// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
@@ -59,7 +68,7 @@ pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
 /// # Errors
 /// Something that is asked for is not possible here; the command is not started then.
 pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
-    let Own { sinks: own, adjust, values } = own;
+    let Own { sinks: own, adjust, calls: of_calls } = own;
     let requests = requests(ask)?;
     let calls = calls_of(&requests);
     let default = if own.is_empty() { Some("text") } else { None };
@@ -68,7 +77,10 @@ pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
         sinks.all.extend(own);
         sinks
     });
-    through(ask, With { selection: selection(ask, calls)?, requests, default, sinks, said: Vec::new(), adjust, values })
+    through(
+        ask,
+        With { selection: selection(ask, calls)?, requests, default, sinks, said: Vec::new(), adjust, calls: of_calls },
+    )
 }
 
 /// The selection of these calls, in the form of `-e` of trace, with what `-e` selects otherwise.
@@ -91,12 +103,12 @@ pub struct With<'a> {
     pub said: Vec<(String, String)>,
     /// What is enabled may be adjusted before it begins.
     pub adjust: Option<Box<Adjust>>,
-    /// Arguments and results of functions that are captured, unless others are asked for.
-    pub values: Option<Values>,
+    /// What is wanted of calls of functions.
+    pub calls: OfCalls,
 }
 
-/// The plan for all that the requests enable. `values`: of functions, unless `--args` asks for others.
-pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, values: Option<Values>) -> Result<Planned> {
+/// The plan for all that the requests enable.
+pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, calls: OfCalls) -> Result<Planned> {
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
     if ask.capture.args {
@@ -106,7 +118,7 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, valu
         let strings = u16::try_from(ask.format.string()).unwrap_or(u16::MAX);
         functions.values = Some(Values { strings, numbers: false });
     } else if let Some(of_agent) = &mut of_agent {
-        of_agent.functions.values = values;
+        (of_agent.functions.values, of_agent.functions.entries) = (calls.values, calls.entries);
     }
     let captures = stacks::with_calls(&ask.format, more);
     match of_agent {
@@ -120,8 +132,8 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, valu
 /// # Errors
 /// Those of [`run_with`].
 pub fn through(ask: &Ask, with: With<'_>) -> Result<Status> {
-    let With { requests, selection, default, sinks, said, adjust, values } = with;
-    let Planned { mut plan, why, selection } = planned(ask, requests, selection, values)?;
+    let With { requests, selection, default, sinks, said, adjust, calls } = with;
+    let Planned { mut plan, why, selection } = planned(ask, requests, selection, calls)?;
     only_of_recordings(ask, &plan)?;
     if let Some(adjust) = adjust {
         adjust(&mut plan.enablings)?;

@@ -109,6 +109,25 @@ impl Bench {
         Case { name: name.into(), argv, env: Vec::new(), check }
     }
 
+    /// `trapline run -e SCRIPT -c COMMAND`: what it counts, in all lines of what it prints, is so much, and nothing is lost.
+    fn script(&self, name: &str, text: &str, file: &str, (program, n): (&str, &str), calls: u64) -> Case {
+        let (trapline, out) = (self.trapline.to_string_lossy().into_owned(), self.path(file));
+        let command = format!("{program} {n}");
+        let argv = [&*trapline, "run", "-q", "--on-full", "block", "-o", &out, "-e", text, "-c", &command];
+        let argv = argv.map(String::from).to_vec();
+        let check = Box::new(move || {
+            let text = fs::read_to_string(&out)?;
+            let number = |line: &str| match line.split_once("]: ") {
+                Some((_, n)) => n.parse::<u64>().ok(),
+                None => line.split_once(" |")?.0.split_ascii_whitespace().last()?.parse().ok(),
+            };
+            let seen: u64 = text.lines().filter_map(number).sum();
+            ensure!(seen == calls, "{seen} calls, not {calls}: {text}");
+            Ok(calls)
+        });
+        Case { name: name.into(), argv, env: Vec::new(), check }
+    }
+
     fn uftrace(&self, name: &str, program: &str, n: &str, calls: u64) -> Case {
         let dir = self.path(&format!("uftrace-{n}"));
         let argv = ["uftrace", "record", "-d", &dir, program, n].map(String::from).to_vec();
@@ -140,6 +159,16 @@ impl Bench {
             self.traced("trapline", "*", "many", &[&plain, &many], events(calls)),
             self.traced("trapline, few", "*", "few", &[&plain, &few], events(small)),
         ];
+        let scripts = [
+            ("count()", "function:fib { @[func] = count(); }", 20.0),
+            ("hist(dur)", "function:fib:return { @ = hist(dur); }", 25.0),
+        ];
+        for (what, text, _) in scripts {
+            let file = |n: &str| format!("script-{what}-{n}");
+            cases.push(self.script(what, text, &file("many"), (&plain, &many), calls));
+            cases.push(self.script(&format!("{what}, few"), text, &file("few"), (&plain, &few), small));
+        }
+        let peer = cases.len();
         if has_uftrace {
             cases.push(self.uftrace("uftrace", &pg, &many, calls));
             cases.push(self.uftrace("uftrace, few", &pg, &few, small));
@@ -153,8 +182,12 @@ impl Bench {
             figure("trapline, as a multiple of two stamps".into(), added(4) / added(2), "x", Some(2.0)),
         ];
         if has_uftrace {
-            all.push(figure("uftrace record, -pg".into(), added(6), "ns", None));
-            all.push(figure("trapline, as a multiple of uftrace".into(), added(4) / added(6), "x", Some(0.35)));
+            all.push(figure("uftrace record, -pg".into(), added(peer), "ns", None));
+            all.push(figure("trapline, as a multiple of uftrace".into(), added(4) / added(peer), "x", Some(0.35)));
+        }
+        for (nth, (what, _, bar)) in scripts.into_iter().enumerate() {
+            let name = format!("a call of fib({N}) that a script's {what} collects, above untraced");
+            all.push(figure(name, added(6 + 2 * nth), "ns", Some(bar)));
         }
         Ok((all, vec![self.table(calls)?]))
     }

@@ -38,7 +38,7 @@ pub(super) fn run(c: Command) -> Command {
     )
     .arg(value("from", "TIME", "With --trace: from TIME on, as in report"))
     .arg(value("to", "TIME", "With --trace: up to TIME"))
-    .args(shared(&["attach", "output", "quiet", "backend", "duration", "buffer", "explain", "stats"]))
+    .args(shared(&["attach", "output", "quiet", "backend", "duration", "on-full", "buffer", "explain", "stats"]))
     .mut_arg("output", |a| {
         a.value_name("FILE").help("Write to FILE (mode 0600) instead of stdout; '|CMD' writes to a command")
     })

@@ -10,7 +10,7 @@
 
 use crate::pipeline::world::World;
 use events::StreamId;
-use events::functions::{Clock, Encoder, RECORD, Run, each, parts_of, split, time};
+use events::functions::{Clock, Encoder, RECORD, Run, VALUES, each, parts_of, split, time, word};
 use std::collections::{BTreeMap, VecDeque};
 use symbols::demangle;
 
@@ -30,6 +30,8 @@ struct Part {
     clock: Clock,
     high: u32,
     records: Vec<u8>,
+    /// None of them has values.
+    is_plain: bool,
     /// The next record, bytes.
     at: usize,
     /// Records that are missing before it, to be told.
@@ -55,7 +57,7 @@ impl Thread {
         self.next = None;
         while let Some(part) = self.parts.front() {
             let time = match part.records[part.at..].first_chunk::<RECORD>() {
-                Some(record) => part.clock.ns(u64::from(part.high) << 32 | u64::from(time(record))),
+                Some(record) => part.time_of(record),
                 // Only a loss.
                 None if part.lost > 0 || part.begun.is_some() => part.clock.ns(0),
                 None => {
@@ -81,9 +83,22 @@ pub struct Records<'a> {
     records: &'a [u8],
     /// The time of the record before, ns.
     last: u64,
+    /// The time of the last one, ns.
+    end: u64,
 }
 
 impl Records<'_> {
+    /// The time of the last one, ns.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The word of each.
+    #[inline]
+    pub fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        each(self.records).map(|record| parts_of(record).0)
+    }
+
     /// The time of each, ns, and its word: the number of the function, shifted left by one, and 1 where it returns.
     #[inline]
     pub fn each(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
@@ -108,6 +123,37 @@ pub trait ByThread {
     fn event(&mut self, event: &[u8]);
 }
 
+impl Part {
+    /// When a record was made, ns.
+    fn time_of(&self, record: &[u8]) -> u64 {
+        self.clock.ns(u64::from(self.high) << 32 | u64::from(record.first_chunk().map_or(0, time)))
+    }
+
+    /// How many bytes the records have that come next and were made before a time, and when the last of them was: not before `last`.
+    fn before(&self, before: u64, mut last: u64) -> (usize, u64) {
+        let rest = &self.records[self.at..];
+        if self.is_plain {
+            let all = rest.as_chunks::<RECORD>().0;
+            let n = match all.last() {
+                _ if last >= before => 0,
+                Some(end) if self.time_of(end) < before => all.len(),
+                _ => all.partition_point(|record| self.time_of(record) < before),
+            };
+            let end = n.checked_sub(1).and_then(|at| all.get(at)).map_or(0, |record| self.time_of(record));
+            return (n * RECORD, last.max(end));
+        }
+        let mut len = 0;
+        for record in each(rest) {
+            let time = self.time_of(record).max(last);
+            if time >= before {
+                break;
+            }
+            (last, len) = (time, len + record.len());
+        }
+        (len, last)
+    }
+}
+
 impl Thread {
     /// Hands over the records before a time.
     fn hand_over(&mut self, tid: u32, before: u64, each: &mut impl ByThread) {
@@ -120,18 +166,11 @@ impl Thread {
                 high: part.high,
                 records: &[],
                 last: self.last,
+                end: self.last,
             };
-            let (rest, mut len) = (&part.records[part.at..], 0);
-            while let Some((record, _)) = split(&rest[len..]) {
-                let low = record.first_chunk().map_or(0, time);
-                let time = part.clock.ns(u64::from(part.high) << 32 | u64::from(low)).max(self.last);
-                if time >= before {
-                    break;
-                }
-                self.last = time;
-                len += record.len();
-            }
-            ahead.records = &rest[..len];
+            let (len, last) = part.before(before, self.last);
+            self.last = last;
+            (ahead.records, ahead.end) = (&part.records[part.at..part.at + len], last);
             if len > 0 || ahead.after_gap {
                 each.records(&ahead);
             }
@@ -148,8 +187,12 @@ impl Thread {
     /// The time of its last record, ns.
     fn end(&self) -> Option<u64> {
         let part = self.parts.back()?;
-        let low = each(&part.records).last()?.first_chunk().map_or(0, time);
-        Some(part.clock.ns(u64::from(part.high) << 32 | u64::from(low)))
+        let last = if part.is_plain {
+            part.records.as_chunks::<RECORD>().0.last().map(|r| &r[..])
+        } else {
+            each(&part.records).last()
+        };
+        Some(part.time_of(last?))
     }
 }
 
@@ -185,13 +228,23 @@ impl Ordered {
         let mut begun = thread.number.map(|n| n + 1).filter(|_| run.begins);
         thread.number = Some(begun.or(thread.number).unwrap_or(0));
         for (high, records) in run.parts() {
-            let part = Part { pid: run.pid, clock, high, records: records.to_vec(), at: 0, lost, begun };
+            let is_plain = records.as_chunks::<RECORD>().0.iter().all(|r| word(r) & VALUES == 0);
+            let part = Part { pid: run.pid, clock, high, records: records.to_vec(), is_plain, at: 0, lost, begun };
             thread.parts.push_back(part);
             (lost, begun) = (0, None);
         }
         if lost > 0 || begun.is_some() {
             let clock = Clock::between(run.from, run.from);
-            thread.parts.push_back(Part { pid: run.pid, clock, high: 0, records: Vec::new(), at: 0, lost, begun });
+            thread.parts.push_back(Part {
+                pid: run.pid,
+                clock,
+                high: 0,
+                records: Vec::new(),
+                is_plain: true,
+                at: 0,
+                lost,
+                begun,
+            });
         }
         thread.look();
     }

@@ -423,9 +423,11 @@ impl ByThread for Threads<'_, '_, '_> {
     }
 
     fn records(&mut self, records: &Records<'_>) {
+        if self.show.first_event.is_none() {
+            *self.show.first_event = records.each().next().map(|(time, _)| time);
+        }
         let (mut number, mut exits) = (0, 0);
-        for (time, word) in records.each() {
-            self.show.first_event.get_or_insert(time);
+        for word in records.words() {
             (number, exits) = (number + 1, exits + u64::from(word & 1));
         }
         let open = self.show.outlets.iter().any(|o| o.open);

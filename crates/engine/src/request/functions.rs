@@ -30,6 +30,8 @@ pub struct Functions {
     pub programs: Vec<String>,
     /// Arguments and results too.
     pub values: Option<Values>,
+    /// Entries alone are recorded: nothing happens when a call ends.
+    pub entries: bool,
     /// Patterns of the enablings that the session begins with.
     pub enabled: Vec<String>,
     /// None at all: the agent is there for something else.
@@ -134,7 +136,11 @@ impl Functions {
 
     /// What their stubs do.
     pub fn variant(&self) -> Variant {
-        if self.minimum.is_some() { Variant::Timed } else { Variant::Paired }
+        match self.minimum {
+            Some(_) => Variant::Timed,
+            None if self.entries => Variant::Entry,
+            None => Variant::Paired,
+        }
     }
 }
 

@@ -255,6 +255,21 @@ impl Held {
 }
 
 impl Held {
+    /// Adds a value so many times.
+    pub fn collect_times(&mut self, aggregate: Aggregate, v: i64, times: u64) {
+        match (&mut *self, aggregate) {
+            _ if times == 0 => {}
+            (Held::Value(Value::Int(n)), Aggregate::Count) => *n = n.wrapping_add(times as i64),
+            (Held::Value(Value::Int(n)), _) => *n = n.wrapping_add(v.wrapping_mul(times as i64)),
+            (Held::Total { count, total }, _) => {
+                (*count, *total) = (*count + times, total.wrapping_add(v.wrapping_mul(times as i64)));
+            }
+            (Held::Extreme(_), _) => self.collect(aggregate, v, 1),
+            (Held::Buckets(_), _) => self.collect(aggregate, v, times),
+            _ => (0..times).for_each(|_| self.collect(aggregate, v, 1)),
+        }
+    }
+
     /// Adds what was collected elsewhere for a map of this type.
     pub(super) fn join(&mut self, ty: &Type, other: Held) {
         match (self, other, ty) {
@@ -425,6 +440,10 @@ mod tests {
                     values.iter().for_each(|v| held.collect(aggregate, *v, 1));
                     held
                 };
+                let mut several = collected(&values[..at]);
+                several.collect_times(aggregate, 5, at as u64);
+                let again = [&values[..at], &vec![5; at]].concat();
+                assert_eq!(several, collected(&again), "{aggregate:?} {at}");
                 let mut first = collected(&values[..at]);
                 first.join(&ty, collected(&values[at..]));
                 assert_eq!(first, collected(&values), "{aggregate:?} {at}");

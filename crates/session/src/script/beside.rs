@@ -13,7 +13,7 @@ use super::sink::Script;
 use super::{Manner, compile, find, has_no_tracepoints, known, pid_of, recorded, source};
 use crate::ask::Ask;
 use crate::output::{Output, complain};
-use crate::record::{self, Adjust, With};
+use crate::record::{self, Adjust, OfCalls, With};
 use crate::run::{Run, Status};
 use crate::show::{Sinks, ToOutput, Views};
 use crate::view::screen::Clocks;
@@ -24,7 +24,6 @@ use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::Monitor;
 use engine::provider::{self, quoting};
 use engine::request::enabling::Enabling;
-use engine::request::functions::Values;
 use engine::request::parse::{Request, is_clause, is_probe, label};
 use engine::request::probe_enabling;
 use engine::request::select::Calls;
@@ -39,7 +38,7 @@ const NAMED: usize = 64;
 
 /// Runs `record`.
 pub fn record(ask: &Ask) -> Result<Status> {
-    let Some(Clauses { ask, script, requests, found, values, adjust }) = Clauses::of(ask)? else {
+    let Some(Clauses { ask, script, requests, found, of_calls, adjust }) = Clauses::of(ask)? else {
         return record::run(ask);
     };
     let own = record::requests(&ask)?;
@@ -50,7 +49,7 @@ pub fn record(ask: &Ask) -> Result<Status> {
     let Joined { requests, probes, asked } = join(own, requests)?;
     let is_kept = ask.keep.output.is_some();
     let (default, adjust) = (Some("text"), Some(adjust));
-    let with = |sinks, said| With { selection, requests, default, sinks, said, adjust, values };
+    let with = |sinks, said| With { selection, requests, default, sinks, said, adjust, calls: of_calls };
     let Some(script) = script else {
         let said = if is_kept { recorded::of_reader(&found) } else { Vec::new() };
         return record::through(&ask, with(Box::new(|views, _| Sinks::from(views)), said));
@@ -72,7 +71,7 @@ pub fn record(ask: &Ask) -> Result<Status> {
 
 /// Runs `trace`.
 pub fn trace(ask: &Ask) -> Result<Status> {
-    let Some(Clauses { ask, script: Some(script), requests, found, values, adjust }) = Clauses::of(ask)? else {
+    let Some(Clauses { ask, script: Some(script), requests, found, of_calls, adjust }) = Clauses::of(ask)? else {
         return crate::trace::run(ask);
     };
     let kind = view::find(ask.show.first().map_or("text", |show| &show.view), &[Of::Events])?;
@@ -87,7 +86,7 @@ pub fn trace(ask: &Ask) -> Result<Status> {
     let hidden = add(&mut selection.calls, &requests)?;
     let Joined { requests, probes, asked } = join(own, requests)?;
     let unasked = Unasked::new(&hidden, lives, probes, asked, &found)?;
-    let record::Planned { mut plan, why, selection } = record::planned(&ask, requests, selection, values)?;
+    let record::Planned { mut plan, why, selection } = record::planned(&ask, requests, selection, of_calls)?;
     adjust(&mut plan.enablings)?;
     combinations::say_without_effect(&ask, true);
     combinations::say_without_file(&ask);
@@ -131,7 +130,7 @@ struct Clauses {
     /// What its patterns are.
     found: Found,
     /// What it reads of calls of functions.
-    values: Option<Values>,
+    of_calls: OfCalls,
     /// Has programs read the memory that the clauses want.
     adjust: Box<Adjust>,
 }
@@ -179,14 +178,14 @@ impl Clauses {
             return Err(Error::usage(format!("iter:{}", objects.name), "objects of the kernel are no events", todo));
         }
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
-        let (found, values) = (catalogue.found(), places.values);
+        let (found, of_calls) = (catalogue.found(), OfCalls { values: places.values, entries: false });
         let reader = (program.clone(), places.clone());
         let adjust = Box::new(move |all: &mut [Enabling]| {
             collecting::read_registers(&reader.0, &reader.1, all)?;
             collecting::read_memory(&reader.0, &reader.1, all)
         });
         let script = (!reads).then_some(Ready { program, places, source: (name, text), catalogue });
-        Ok(Some(Clauses { ask, script, requests, found, values, adjust }))
+        Ok(Some(Clauses { ask, script, requests, found, of_calls, adjust }))
     }
 }
 

@@ -111,8 +111,9 @@ pub fn run(ask: &Ask) -> Result<Status> {
         // What it has to say of itself is about a recording.
         ask.quiet = ask.quiet.max(1);
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
+        let entries = script.borrow().takes_entries_alone();
         let own = record::Own {
-            values,
+            calls: record::OfCalls { values, entries },
             sinks: vec![Box::new(sink)],
             adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };

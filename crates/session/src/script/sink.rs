@@ -194,6 +194,11 @@ impl Script {
         self.whole = Whole::of(&self.program, &self.places);
     }
 
+    /// Whether nothing of it looks at the ends of calls of functions.
+    pub fn takes_entries_alone(&self) -> bool {
+        self.whole.as_ref().is_some_and(Whole::takes_entries_alone)
+    }
+
     /// It comes with a trace, where these had run it: process, user and group. It ended at this time, as far as that is known.
     pub fn of_others(&mut self, own: (u32, u32, u32), ended: Option<u64>) {
         (self.own, self.strange, self.ended) = (own, Some(0), ended);
@@ -709,8 +714,10 @@ impl Sink for ScriptSink {
         if script.machine.exit().is_some() {
             return;
         }
-        let last = script.whole.as_mut().and_then(|whole| whole.take(records, world));
-        script.last = script.last.max(last.unwrap_or(0));
+        if let Some(whole) = &mut script.whole {
+            whole.take(records, world);
+        }
+        script.last = script.last.max(records.end());
     }
 
     fn idle(&mut self, now: u64) -> Result<Flow> {

@@ -75,12 +75,22 @@ struct Thread {
 /// So many threads that are over are kept apart.
 const MOST_OVER: usize = 256;
 
-/// The clauses of a script that take records.
-pub struct Whole {
+/// The clauses, and what is known of functions.
+struct Clauses {
     all: Vec<Collects>,
     /// By their numbers.
     functions: Vec<Option<Box<Function>>>,
     slots: Vec<Slot>,
+    /// By the same numbers: how often each was called within the records at hand; and those that were.
+    tallies: Vec<u32>,
+    called: Vec<u32>,
+}
+
+/// The clauses of a script that take records.
+pub struct Whole {
+    of: Clauses,
+    /// None of them looks at the ends of calls.
+    entries_alone: bool,
     threads: HashMap<u32, Thread>,
     /// Threads that are over: process, thread, what they have collected.
     over: Vec<(u32, u32, Vec<Option<Held>>)>,
@@ -107,65 +117,67 @@ impl Whole {
         };
         let all: Vec<Collects> = places.functions.iter().map(collects).collect::<Option<_>>()?;
         let unknown = vec![0; all.len()];
-        let (functions, slots, threads, over) = (Vec::new(), Vec::new(), HashMap::new(), Vec::new());
-        (!all.is_empty()).then_some(Whole { all, functions, slots, threads, over, unknown })
+        let entries_alone = all.iter().all(|c| !c.at_return);
+        let is_any = !all.is_empty();
+        let (slots, tallies, called) = (Vec::new(), Vec::new(), Vec::new());
+        let of = Clauses { all, functions: Vec::new(), slots, tallies, called };
+        is_any.then_some(Whole { of, entries_alone, threads: HashMap::new(), over: Vec::new(), unknown })
+    }
+
+    /// Whether none of them looks at the ends of calls.
+    pub fn takes_entries_alone(&self) -> bool {
+        self.entries_alone
     }
 
     /// Whether a clause is among them.
     pub fn has(&self, clause: usize) -> bool {
-        self.all.iter().any(|c| c.clause == clause)
+        self.of.all.iter().any(|c| c.clause == clause)
     }
 
-    /// Takes records. The time of the last one, ns.
-    pub fn take(&mut self, records: &Records<'_>, world: &World) -> Option<u64> {
-        let Whole { all, functions, slots, threads, over, unknown } = self;
+    /// Takes records.
+    pub fn take(&mut self, records: &Records<'_>, world: &World) {
+        let Whole { of, entries_alone, threads, over, unknown } = self;
         let thread = threads.entry(records.tid).or_default();
         if thread.pid != records.pid {
             over.push((thread.pid, records.tid, std::mem::take(&mut thread.held)));
             thread.pid = records.pid;
         }
-        if records.after_gap {
-            thread.open.clear();
-        }
-        let mut last = None;
-        for (time, word) in records.each() {
-            last = Some(time);
-            let number = word >> 1;
-            let at = number as usize;
-            if functions.get(at).is_none_or(Option::is_none) {
-                learn(number, world, all, functions, slots);
-                thread.held.resize_with(slots.len(), || None);
+        let Thread { open, held, .. } = thread;
+        if *entries_alone {
+            for word in records.words().filter(|word| word & 1 == 0) {
+                let number = word >> 1;
+                of.learn(number, world);
+                // It is known, and so has a tally.
+                if let Some(n) = of.tallies.get_mut(number as usize) {
+                    if *n == 0 {
+                        of.called.push(number);
+                    }
+                    *n += 1;
+                }
             }
-            let Some(Some(function)) = functions.get(at) else { continue };
-            let (acts, took) = if word & 1 == 0 {
-                thread.open.push((number, time));
-                (&function.entry, None)
+            for number in std::mem::take(&mut of.called) {
+                let times = of.tallies.get_mut(number as usize).map_or(0, std::mem::take);
+                of.collect(&of.get(number).entry, held, (times.into(), None), unknown);
+            }
+            return;
+        }
+        if records.after_gap {
+            open.clear();
+        }
+        for (time, word) in records.each() {
+            let number = word >> 1;
+            of.learn(number, world);
+            if word & 1 == 0 {
+                open.push((number, time));
+                of.collect(&of.get(number).entry, held, (1, None), unknown);
             } else {
                 // What an exception or longjmp has left returns never.
-                let open = thread.open.iter().rposition(|open| open.0 == number);
-                let begun = open.map(|at| thread.open.drain(at..).next().map_or(time, |open| open.1));
-                (&function.exit, begun.map(|begun| time.saturating_sub(begun)))
-            };
-            for act in acts {
-                let Some(c) = all.get(act.nth) else { continue };
-                let v = match (c.amount, took) {
-                    (Amount::Const(v), _) => v,
-                    (Amount::Dur, Some(dur)) => dur as i64,
-                    (Amount::OfDur(op, by), Some(dur)) => op.apply(dur as i64, by),
-                    (_, None) => {
-                        unknown[act.nth] += 1;
-                        continue;
-                    }
-                };
-                if thread.held.len() <= act.slot {
-                    thread.held.resize_with(slots.len(), || None);
-                }
-                let held = thread.held[act.slot].get_or_insert_with(|| Held::new(&c.map));
-                let aggregate = if let Type::Aggregate(a) = c.map { a } else { Aggregate::Sum { signed: true } };
-                held.collect(aggregate, v, 1);
+                let at = open.iter().rposition(|open| open.0 == number);
+                let begun = at.map(|at| open.drain(at..).next().map_or(time, |open| open.1));
+                let took = begun.map(|begun| time.saturating_sub(begun));
+                of.collect(&of.get(number).exit, held, (1, took), unknown);
             }
         }
-        last
     }
 
     /// A thread has ended.
@@ -182,7 +194,7 @@ impl Whole {
 
     /// Hands over what was collected: the clause, an event as those were, and what is held; and of each clause, how often it did not run.
     pub fn drain(&mut self, mut each: impl FnMut(usize, &dyn Event, Held), mut unknown: impl FnMut(usize, u64)) {
-        let Whole { all, slots, threads, over, .. } = self;
+        let Whole { of: Clauses { all, slots, .. }, threads, over, unknown: so_far, .. } = self;
         let mut hand_over = |pid: u32, tid: u32, held: &mut Vec<Option<Held>>| {
             for (slot, held) in slots.iter().zip(held) {
                 let (Some(c), Some(held)) = (all.get(slot.nth), held.take()) else { continue };
@@ -196,37 +208,78 @@ impl Whole {
         for (tid, thread) in threads {
             hand_over(thread.pid, *tid, &mut thread.held);
         }
-        for (c, n) in all.iter().zip(&mut self.unknown) {
+        for (c, n) in all.iter().zip(so_far) {
             unknown(c.clause, std::mem::take(n));
         }
     }
 }
 
-/// Finds the clauses of a function.
-fn learn(
-    number: u32,
-    world: &World,
-    all: &[Collects],
-    functions: &mut Vec<Option<Box<Function>>>,
-    slots: &mut Vec<Slot>,
-) {
-    let mut known = Function::default();
-    if let Some(f) = world.function(number) {
-        let named = |pattern: &str| {
-            let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
-            one(f.name) || one(f.symbol) || f.aliases.iter().any(|a| one(a))
-        };
-        for (nth, c) in all.iter().enumerate().filter(|(_, c)| named(&c.pattern)) {
-            let acts = if c.at_return { &mut known.exit } else { &mut known.entry };
-            acts.push(Act { nth, slot: slots.len() });
-            slots.push(Slot { nth, name: f.name.into() });
+impl Clauses {
+    /// A function that is known.
+    #[inline]
+    fn get(&self, number: u32) -> &Function {
+        static NONE: Function = Function { entry: Vec::new(), exit: Vec::new() };
+        self.functions.get(number as usize).and_then(Option::as_deref).unwrap_or(&NONE)
+    }
+
+    /// Finds the clauses of a function, the first time.
+    #[inline]
+    fn learn(&mut self, number: u32, world: &World) {
+        if self.functions.get(number as usize).is_none_or(Option::is_none) {
+            self.learn_new(number, world);
         }
     }
-    let at = number as usize;
-    if functions.len() <= at {
-        functions.resize_with(at + 1, || None);
+
+    #[cold]
+    fn learn_new(&mut self, number: u32, world: &World) {
+        let mut known = Function::default();
+        if let Some(f) = world.function(number) {
+            let named = |pattern: &str| {
+                let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
+                one(f.name) || one(f.symbol) || f.aliases.iter().any(|a| one(a))
+            };
+            for (nth, c) in self.all.iter().enumerate().filter(|(_, c)| named(&c.pattern)) {
+                let acts = if c.at_return { &mut known.exit } else { &mut known.entry };
+                acts.push(Act { nth, slot: self.slots.len() });
+                self.slots.push(Slot { nth, name: f.name.into() });
+            }
+        }
+        let at = number as usize;
+        if self.functions.len() <= at {
+            self.functions.resize_with(at + 1, || None);
+            self.tallies.resize(at + 1, 0);
+        }
+        self.functions[at] = Some(Box::new(known));
     }
-    functions[at] = Some(Box::new(known));
+
+    /// Collects what clauses want of some calls; `took`: how long they were, ns, where that is known.
+    #[inline]
+    fn collect(
+        &self,
+        acts: &[Act],
+        held: &mut Vec<Option<Held>>,
+        (times, took): (u64, Option<u64>),
+        unknown: &mut [u64],
+    ) {
+        for act in acts {
+            let c = &self.all[act.nth];
+            let v = match (c.amount, took) {
+                (Amount::Const(v), _) => v,
+                (Amount::Dur, Some(dur)) => dur as i64,
+                (Amount::OfDur(op, by), Some(dur)) => op.apply(dur as i64, by),
+                (_, None) => {
+                    unknown[act.nth] += times;
+                    continue;
+                }
+            };
+            if held.len() <= act.slot {
+                held.resize_with(self.slots.len(), || None);
+            }
+            let held = held[act.slot].get_or_insert_with(|| Held::new(&c.map));
+            let aggregate = if let Type::Aggregate(a) = c.map { a } else { Aggregate::Sum { signed: true } };
+            held.collect_times(aggregate, v, times);
+        }
+    }
 }
 
 fn amount_is_const(amount: Amount) -> bool {
