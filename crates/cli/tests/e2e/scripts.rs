@@ -1,5 +1,6 @@
 //! `trapline run`: scripts over the events of each backend, of traces, and by themselves. docs/SCRIPTS.md has more, in `cookbook.rs`.
 
+use crate::injected;
 use crate::lab::{self, Outcome, User};
 
 fn run(user: User, args: &[&str]) -> Outcome {
@@ -174,6 +175,21 @@ fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
     for text in ["function:* { @[comm] = count(); }", "function:* { @ = count(); } process:exec { exit(); }"] {
         assert!(!explained(text).contains(of_threads), "{text}");
     }
+}
+
+/// However many calls a running program makes, its session ends in time.
+#[test]
+fn busy_programs_do_not_hold_a_session() {
+    let Some(program) = injected::program() else { return };
+    if !lab::may_attach(User::Me) {
+        return;
+    }
+    let running = injected::started(User::Me, &[&program, "600", "2", "1000"]);
+    let pid = running.pid().to_string();
+    let text = "function:* { @[func] = count(); } interval:ms:50 { print(@, 1); }";
+    let out = run(User::Me, &["-q", "-p", &pid, "--duration", "0.2", "-e", text]);
+    assert!(out.code() == 0 && out.out().contains("@["), "{} {}", out.out(), out.stderr);
+    injected::is_right(running);
 }
 
 #[test]

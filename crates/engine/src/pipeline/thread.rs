@@ -15,9 +15,10 @@ use crate::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use crate::plan::Plan;
 use crate::stats::Report;
 use events::StreamId;
+use events::functions::Run;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::priority::Urgency;
 use sys::ptrace::Change;
 
@@ -92,9 +93,8 @@ impl Backend for Threaded {
         let ended = self.shared.backlog.is_finished();
         let (mut events, mut chunk) = (0, Vec::new());
         // The front end must get a turn to end the session, however fast the target is.
-        let mut turns = 64;
-        while turns > 0 && self.shared.backlog.pop(&mut chunk) {
-            turns -= 1;
+        let since = Instant::now();
+        while since.elapsed() < TURN && self.shared.backlog.pop(&mut chunk) {
             events += chunk::deliver(&chunk, each);
         }
         self.ended |= ended;
@@ -209,11 +209,53 @@ impl Reader {
         if !*live {
             return source.poll(room, &mut |_, _: &[u8]| {});
         }
-        let mut chunk = Chunk::default();
-        let polled = source.poll(room, &mut chunk);
-        if !chunk.0.is_empty() {
-            shared.backlog.push(chunk.0);
-        }
+        let mut pieces = Pieces { chunk: Chunk::default(), backlog: &shared.backlog };
+        let polled = source.poll(room, &mut pieces);
+        pieces.push();
         polled
+    }
+}
+
+/// How long the front end takes events in a turn.
+const TURN: Duration = Duration::from_millis(50);
+
+/// The bytes from which on a chunk is handed over before its round is over.
+const PIECE: usize = 1 << 20;
+
+/// Puts what is delivered into the backlog, in pieces.
+struct Pieces<'b> {
+    chunk: Chunk,
+    backlog: &'b Backlog,
+}
+
+impl Pieces<'_> {
+    fn push(&mut self) {
+        let chunk = std::mem::take(&mut self.chunk.0);
+        if !chunk.is_empty() {
+            self.backlog.push(chunk);
+        }
+    }
+
+    fn push_large(&mut self) {
+        if self.chunk.0.len() >= PIECE {
+            self.push();
+        }
+    }
+}
+
+impl Deliver for Pieces<'_> {
+    #[inline]
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        self.chunk.event(stream, event);
+        self.push_large();
+    }
+
+    fn functions(&mut self, run: &Run<'_>) {
+        self.chunk.functions(run);
+        self.push_large();
+    }
+
+    fn settled(&mut self, until: u64) {
+        self.chunk.settled(until);
     }
 }
