@@ -160,7 +160,7 @@ impl Bench {
             self.traced("trapline, few", "*", "few", &[&plain, &few], events(small)),
         ];
         let scripts = [
-            ("count()", "function:fib { @[func] = count(); }", 20.0),
+            ("count()", "function:fib { @[func] = count(); }", 25.0),
             ("hist(dur)", "function:fib:return { @ = hist(dur); }", 25.0),
         ];
         for (what, text, _) in scripts {
