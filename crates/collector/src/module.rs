@@ -31,7 +31,7 @@ const IN_LIBC: [(&str, Hook); 12] = [
 ];
 /// Functions of libc in which the agent may not come and go: a thread in one of them would go on as if the hook were not there, or were
 /// there still. `sigaction` would show the agent's handler to the program. None of them waits.
-const WHOLE: [&str; 4] = ["sigaction", "__sigaction", "__libc_sigaction", "prctl"];
+const CLEARED: [&str; 4] = ["sigaction", "__sigaction", "__libc_sigaction", "prctl"];
 /// Hooks in the unwinder, wherever libgcc was linked to.
 const IN_UNWINDERS: [(&str, Hook); 2] = [("_Unwind_Find_FDE", Hook::FindFde), ("_Unwind_Backtrace", Hook::Backtrace)];
 /// Functions of allocators, by the names that they have behind a prefix.
@@ -157,7 +157,7 @@ pub struct Known {
     /// Address and offset of each executable segment.
     pub segments: Vec<(u64, u64)>,
     /// Functions in which no thread may be when the agent comes, in the file's address space.
-    pub whole: Vec<Range<u64>>,
+    pub cleared: Vec<Range<u64>>,
     /// What is captured of calls, by the numbers of functions.
     pub captured: HashMap<u32, Captured>,
     /// The runtime that it belongs to, if its functions are left alone for that.
@@ -173,8 +173,8 @@ impl Known {
         let is_traced = role.is_traced(functions);
         let heap = functions.heap.is_some();
         let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
-        let is_whole = |name: &str| role == Role::Libc && WHOLE.contains(&name);
-        let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_whole(name);
+        let is_cleared = |name: &str| role == Role::Libc && CLEARED.contains(&name);
+        let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_cleared(name);
         let matters = |name: &str| is_traced || is_hook(name) || Runtime::has(name);
         let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -187,8 +187,8 @@ impl Known {
             order::by_key(&mut tables.functions, |f| (f.address, symtab::plainness(&f.name)));
         }
         let found = std::mem::take(&mut tables.functions);
-        let whole = found.iter().filter(|f| is_whole(&f.name)).map(|f| f.address..f.address.saturating_add(f.size));
-        let whole = whole.collect();
+        let cleared = found.iter().filter(|f| is_cleared(&f.name)).map(|f| f.address..f.address.saturating_add(f.size));
+        let cleared = cleared.collect();
         let is_wanted: Vec<bool> = found
             .chunk_by(|a, b| a.address == b.address)
             .flat_map(|same| std::iter::repeat_n(traced && wants(functions, same), same.len()))
@@ -248,7 +248,7 @@ impl Known {
             addresses,
             others,
             segments: tables.code.iter().map(|c| (c.address, c.offset)).collect(),
-            whole,
+            cleared,
             runtime,
         })
     }
@@ -331,9 +331,9 @@ mod tests {
         }
         assert!(libc.plan.sites.is_empty() && libc.names.is_empty());
         assert!(
-            libc.whole.len() >= 2 && libc.whole.iter().all(|r| r.start != 0 && r.end > r.start),
+            libc.cleared.len() >= 2 && libc.cleared.iter().all(|r| r.start != 0 && r.end > r.start),
             "{:x?}",
-            libc.whole
+            libc.cleared
         );
         let ld = read(&ld, Role::of(&ld, false), &none).unwrap();
         assert_eq!(ld.plan.hooks[0].0, Hook::Modules);

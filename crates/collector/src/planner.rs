@@ -269,7 +269,7 @@ impl Planner {
             let sites = known.plan.sites.iter().chain(known.plan.hooks.iter().map(|(_, site)| site));
             let inside = |address: u64| address + 1..address + JUMP;
             ranges.extend(sites.filter(|s| s.splits).map(|s| inside(s.address.wrapping_add(bias))));
-            ranges.extend(known.whole.iter().map(|w| w.start.wrapping_add(bias)..w.end.wrapping_add(bias)));
+            ranges.extend(known.cleared.iter().map(|w| w.start.wrapping_add(bias)..w.end.wrapping_add(bias)));
         }
         apart(ranges)
     }

@@ -50,7 +50,7 @@ struct Outcome {
     whole: Verdict,
     /// The enablings that have the function, and what their filters say.
     each: Vec<(usize, Verdict)>,
-    /// Whether it is delivered: all of these say so, and one of those.
+    /// The record is delivered: `whole` passes, and one of `each`.
     passes: bool,
     /// How many entries, and exits.
     counted: [u64; 2],

@@ -160,8 +160,8 @@ impl Bench {
             self.traced("trapline, few", "*", "few", &[&plain, &few], events(small)),
         ];
         let scripts = [
-            ("count()", "function:fib { @[func] = count(); }", 25.0),
-            ("hist(dur)", "function:fib:return { @ = hist(dur); }", 25.0),
+            ("count()", "function:fib { @[func] = count(); }", None),
+            ("hist(dur)", "function:fib:return { @ = hist(dur); }", Some(25.0)),
         ];
         for (what, text, _) in scripts {
             let file = |n: &str| format!("script-{what}-{n}");
@@ -187,7 +187,7 @@ impl Bench {
         }
         for (nth, (what, _, bar)) in scripts.into_iter().enumerate() {
             let name = format!("a call of fib({N}) that a script's {what} collects, above untraced");
-            all.push(figure(name, added(6 + 2 * nth), "ns", Some(bar)));
+            all.push(figure(name, added(6 + 2 * nth), "ns", bar));
         }
         Ok((all, vec![self.table(calls)?]))
     }

@@ -403,7 +403,7 @@ impl Show<'_, '_> {
     }
 }
 
-/// The same, and records of functions thread by thread.
+/// Shows events as [`Show`] does, and hands records of functions to the sink thread by thread.
 struct Threads<'s, 'a, 'b> {
     show: &'s mut Show<'a, 'b>,
     world: &'s mut World,

@@ -14,6 +14,7 @@ mod beside;
 mod called;
 mod cgroups;
 mod collecting;
+mod from_records;
 mod import;
 mod in_kernel;
 mod kernel_types;
@@ -27,7 +28,6 @@ pub mod test;
 mod tick;
 pub mod typed;
 mod watch;
-mod whole;
 
 pub use beside::{record, trace};
 pub use recorded::report;

@@ -18,6 +18,7 @@ use engine::request::select::Calls;
 use engine::rights;
 use engine::{Error, Result};
 use events::functions::Table;
+use events::names::FunctionName;
 use events::registry;
 use events::schema::{Class, Ret, Schema};
 use events::types::{Fmt, Type as Field};
@@ -591,6 +592,12 @@ pub struct Places {
     pub attached: usize,
     /// Probes that are asked for by a pattern with others: the pattern.
     together: HashMap<String, String>,
+}
+
+/// Whether a pattern is one of a function's names.
+pub fn fits(pattern: &str, function: &FunctionName<'_>) -> bool {
+    let one = |name: &str| glob(pattern.as_bytes(), name.as_bytes());
+    one(function.name) || one(function.symbol) || function.aliases.iter().any(|name| one(name))
 }
 
 /// How many frames of a stack a clause reads.

@@ -3,13 +3,13 @@
 use super::called::Called;
 use super::cgroups::Cgroups;
 use super::collecting;
+use super::from_records::FromRecords;
 use super::in_kernel::InKernel;
-use super::places::{As, Places, Run};
+use super::places::{self, As, Places, Run};
 use super::predicates;
 use super::prints::{Names, Prints};
 use super::seen::{self, Get, Seen, Stacks};
 use super::tick::Tick;
-use super::whole::Whole;
 use crate::output::{Output, complain};
 use crate::view::screen::Clocks;
 use engine::pipeline::functions::Records;
@@ -24,7 +24,6 @@ use events::names::Names as _;
 use events::{Class, Event as Happened, Schema};
 use kernel::peek::Peek;
 use lang::diag::{place, start};
-use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::ir::What;
 use lang::script::run::{Event, Fault, Host, Machine};
@@ -82,7 +81,7 @@ pub struct Script {
     /// What runs in the kernel, unless the kernel has refused it.
     collected: Option<Arc<Collected>>,
     /// Its clauses that take the records of functions as they come.
-    whole: Option<Whole>,
+    from_records: Option<FromRecords>,
     /// What it has printed could not be written.
     is_unwritten: bool,
     /// Why what it has collected could not be read.
@@ -166,7 +165,7 @@ impl Script {
             last: started,
             past: false,
             collected: None,
-            whole: None,
+            from_records: None,
             is_unwritten: false,
             unread: Vec::new(),
             in_kernel: InKernel::default(),
@@ -191,12 +190,12 @@ impl Script {
 
     /// It is the only one that sees the events of a session: clauses of functions that only collect take records.
     pub fn take_records(&mut self) {
-        self.whole = Whole::of(&self.program, &self.places);
+        self.from_records = FromRecords::of(&self.program, &self.places);
     }
 
     /// Whether nothing of it looks at the ends of calls of functions.
     pub fn takes_entries_alone(&self) -> bool {
-        self.whole.as_ref().is_some_and(Whole::takes_entries_alone)
+        self.from_records.as_ref().is_some_and(FromRecords::takes_entries_alone)
     }
 
     /// It comes with a trace, where these had run it: process, user and group. It ended at this time, as far as that is known.
@@ -271,10 +270,10 @@ impl Script {
             let at = start(&self.source.0, clause.span, &self.source.1);
             let probes = clause.points.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             let own = clause.points.iter().all(|p| p.is_own());
-            let whole = self.whole.as_ref().is_some_and(|w| w.has(nth));
+            let from_records = self.from_records.as_ref().is_some_and(|w| w.has(nth));
             let how = match own {
                 true => "in trapline".into(),
-                false if whole => "in trapline, over the records of each thread".into(),
+                false if from_records => "in trapline, over the records of each thread".into(),
                 false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
             };
             format!("{at}: {probes}: {how}")
@@ -293,14 +292,14 @@ impl Script {
 
     /// Adds what was collected of the records of functions.
     fn sync_records(&mut self) {
-        let Some(mut whole) = self.whole.take() else { return };
+        let Some(mut from_records) = self.from_records.take() else { return };
         let mut unknown = Vec::new();
         self.with_host(None, self.last, |machine, host, _| {
             let each = |clause, event: &dyn Event, held| machine.collected(clause, event, held, host);
-            whole.drain(each, |clause, n| unknown.push((clause, n)));
+            from_records.drain(each, |clause, n| unknown.push((clause, n)));
         });
         unknown.iter().for_each(|(clause, n)| self.machine.unknown(*clause, *n));
-        self.whole = Some(whole);
+        self.from_records = Some(from_records);
     }
 
     /// It is to say when its probes are attached, and where its clauses run then.
@@ -373,7 +372,7 @@ impl Script {
     fn moment(&mut self, clause: usize, time: u64, world: Option<&World>, words: &[(&str, u64)]) {
         let program = Rc::clone(&self.program);
         let Some(c) = program.clauses.get(clause) else { return };
-        if (self.collected.is_some() || self.whole.is_some()) && !self.places.begin.contains(&clause) {
+        if (self.collected.is_some() || self.from_records.is_some()) && !self.places.begin.contains(&clause) {
             self.sync(c.maps.iter().copied());
         }
         let own = c.points.iter().find(|p| p.is_own());
@@ -482,8 +481,7 @@ impl Script {
         let found = functions.entry((number, at_return)).or_insert_with(|| {
             let name = world.function(number);
             let fits = |(_, (pattern, run)): &(usize, &(String, Run))| {
-                let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
-                let named = name.is_some_and(|n| one(n.name) || one(n.symbol) || n.aliases.iter().any(|a| one(a)));
+                let named = name.as_ref().is_some_and(|name| places::fits(pattern, name));
                 named && (run.0 == As::Exit) == at_return
             };
             let all = places.functions.iter().enumerate().filter(fits);
@@ -548,9 +546,9 @@ impl Script {
 
     /// A thread that had records has ended.
     fn forget_records(&mut self, tid: u32) {
-        if let Some(whole) = &mut self.whole {
-            whole.forget_thread(tid);
-            if whole.is_full() {
+        if let Some(from_records) = &mut self.from_records {
+            from_records.forget_thread(tid);
+            if from_records.is_full() {
                 self.sync_records();
             }
         }
@@ -694,7 +692,7 @@ impl Sink for ScriptSink {
     }
 
     fn by_thread(&self) -> bool {
-        self.0.borrow().whole.is_some()
+        self.0.borrow().from_records.is_some()
     }
 
     fn due(&self) -> Option<u64> {
@@ -714,8 +712,8 @@ impl Sink for ScriptSink {
         if script.machine.exit().is_some() {
             return;
         }
-        if let Some(whole) = &mut script.whole {
-            whole.take(records, world);
+        if let Some(from_records) = &mut script.from_records {
+            from_records.take(records, world);
         }
         script.last = script.last.max(records.end());
     }

@@ -12,7 +12,7 @@ pub struct Typed {
     pub at: usize,
     /// It is that of a probe.
     pub is_probe: bool,
-    /// Names that may stand there, and what they mean.
+    /// The candidates, each with its help text.
     pub names: Vec<(String, String)>,
 }
 

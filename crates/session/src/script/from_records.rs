@@ -8,12 +8,11 @@
 //! A clause may, where nothing that it reads differs within a thread's calls of a function, but for `dur`, which is collected. All clauses of
 //! events of the script have to be such: what else happens, an `exit()` for instance, wants one order.
 
-use super::places::{As, Places};
+use super::places::{As, Places, fits};
 use engine::pipeline::functions::Records;
 use engine::pipeline::world::World;
 use events::names::Names as _;
 use lang::ir::{Int, Op};
-use lang::pattern::glob;
 use lang::script::Program;
 use lang::script::ir::{Clause, Cond, Expr, Kind, Leaf, Place, Stmt, What};
 use lang::script::run::{Datum, Event, Held};
@@ -23,7 +22,7 @@ use std::collections::HashMap;
 /// What is collected of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
-    /// The same of all.
+    /// A constant.
     Const(i64),
     /// How long it took, ns.
     Dur,
@@ -87,7 +86,7 @@ struct Clauses {
 }
 
 /// The clauses of a script that take records.
-pub struct Whole {
+pub struct FromRecords {
     of: Clauses,
     /// None of them looks at the ends of calls.
     entries_alone: bool,
@@ -98,9 +97,9 @@ pub struct Whole {
     unknown: Vec<u64>,
 }
 
-impl Whole {
+impl FromRecords {
     /// The clauses of a script, if all that run for events may.
-    pub fn of(program: &Program, places: &Places) -> Option<Whole> {
+    pub fn of(program: &Program, places: &Places) -> Option<FromRecords> {
         let of_events = |c: &&Clause| !c.points.iter().all(|p| p.is_own());
         let only = |c: &Clause| c.points.iter().all(|p| p.provider.name == "function");
         if places.values.is_some() || !places.objects.is_empty() || !program.clauses.iter().filter(of_events).all(only)
@@ -112,7 +111,7 @@ impl Whole {
             let (map, amount) = collected(clause)?;
             let at_return = *role == As::Exit;
             let map = program.maps.get(map)?.value.clone();
-            (at_return || amount_is_const(amount)).then_some(())?;
+            (at_return || matches!(amount, Amount::Const(_))).then_some(())?;
             Some(Collects { clause: *number, pattern: pattern.clone(), at_return, map, amount })
         };
         let all: Vec<Collects> = places.functions.iter().map(collects).collect::<Option<_>>()?;
@@ -121,7 +120,7 @@ impl Whole {
         let is_any = !all.is_empty();
         let (slots, tallies, called) = (Vec::new(), Vec::new(), Vec::new());
         let of = Clauses { all, functions: Vec::new(), slots, tallies, called };
-        is_any.then_some(Whole { of, entries_alone, threads: HashMap::new(), over: Vec::new(), unknown })
+        is_any.then_some(FromRecords { of, entries_alone, threads: HashMap::new(), over: Vec::new(), unknown })
     }
 
     /// Whether none of them looks at the ends of calls.
@@ -136,7 +135,7 @@ impl Whole {
 
     /// Takes records.
     pub fn take(&mut self, records: &Records<'_>, world: &World) {
-        let Whole { of, entries_alone, threads, over, unknown } = self;
+        let FromRecords { of, entries_alone, threads, over, unknown } = self;
         let thread = threads.entry(records.tid).or_default();
         if thread.pid != records.pid {
             over.push((thread.pid, records.tid, std::mem::take(&mut thread.held)));
@@ -194,7 +193,7 @@ impl Whole {
 
     /// Hands over what was collected: the clause, an event as those were, and what is held; and of each clause, how often it did not run.
     pub fn drain(&mut self, mut each: impl FnMut(usize, &dyn Event, Held), mut unknown: impl FnMut(usize, u64)) {
-        let Whole { of: Clauses { all, slots, .. }, threads, over, unknown: so_far, .. } = self;
+        let FromRecords { of: Clauses { all, slots, .. }, threads, over, unknown: so_far, .. } = self;
         let mut hand_over = |pid: u32, tid: u32, held: &mut Vec<Option<Held>>| {
             for (slot, held) in slots.iter().zip(held) {
                 let (Some(c), Some(held)) = (all.get(slot.nth), held.take()) else { continue };
@@ -234,11 +233,7 @@ impl Clauses {
     fn learn_new(&mut self, number: u32, world: &World) {
         let mut known = Function::default();
         if let Some(f) = world.function(number) {
-            let named = |pattern: &str| {
-                let one = |text: &str| glob(pattern.as_bytes(), text.as_bytes());
-                one(f.name) || one(f.symbol) || f.aliases.iter().any(|a| one(a))
-            };
-            for (nth, c) in self.all.iter().enumerate().filter(|(_, c)| named(&c.pattern)) {
+            for (nth, c) in self.all.iter().enumerate().filter(|(_, c)| fits(&c.pattern, &f)) {
                 let acts = if c.at_return { &mut known.exit } else { &mut known.entry };
                 acts.push(Act { nth, slot: self.slots.len() });
                 self.slots.push(Slot { nth, name: f.name.into() });
@@ -280,10 +275,6 @@ impl Clauses {
             held.collect_times(aggregate, v, times);
         }
     }
-}
-
-fn amount_is_const(amount: Amount) -> bool {
-    matches!(amount, Amount::Const(_))
 }
 
 /// What a clause collects, and in which map, if that is all it does.
