@@ -14,7 +14,7 @@ use crate::{areas, child, heap, kernel, permits, record, shadow};
 use abi::message::Hook;
 use abi::stub::UNDO;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// struct sigaction of glibc and musl.
 #[derive(Clone, Copy)]
@@ -42,12 +42,12 @@ static HANDLERS: [Handler; SIGNALS] = [const {
     Handler { writer: AtomicU32::new(0), flags: AtomicU32::new(0), handler: AtomicU64::new(0), mask: AtomicU64::new(0) }
 }; SIGNALS];
 
-/// Whether handlers are to be the agent's.
-static ADOPTED: AtomicBool = AtomicBool::new(false);
+/// How often handlers have become the agent's and the program's again. While it is odd, they are the agent's.
+static TURNS: AtomicU32 = AtomicU32::new(0);
 
 /// Handlers that are installed from now on are the agent's.
 pub fn begin() {
-    ADOPTED.store(true, Release);
+    TURNS.fetch_or(1, Release);
 }
 
 impl Handler {
@@ -68,6 +68,21 @@ impl Handler {
 
     fn unlock(&self) {
         self.writer.store(0, Release);
+    }
+
+    fn get(&self) -> Action {
+        let mut mask = [0; 16];
+        mask[0] = self.mask.load(Relaxed);
+        Action { handler: self.handler.load(Acquire), mask, flags: self.flags.load(Relaxed), restorer: 0 }
+    }
+
+    /// What is the program's where the kernel has this action.
+    fn of_program(&self, kernel: Action) -> Action {
+        if kernel.handler != own() {
+            return kernel;
+        }
+        let Action { handler, mask, .. } = self.get();
+        Action { handler, mask, ..kernel }
     }
 
     fn set(&self, action: &Action) {
@@ -101,32 +116,40 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
     if !shared {
         handler.lock(pid);
     }
-    let before = (handler.handler.load(Relaxed), handler.mask.load(Relaxed), handler.flags.load(Relaxed));
     // SAFETY: the program's own, or null.
     let wanted = unsafe { new.as_ref() }.copied();
+    let turn = TURNS.load(Acquire);
+    // A session that comes or goes between this and the next call moves the handler that the kernel has, and not the one that the program has.
+    let before = (wanted.is_some() && !old.is_null()).then(|| {
+        let mut now = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+        (original(signal, core::ptr::null(), &raw mut now) == 0).then(|| handler.of_program(now))
+    });
+    let stored = handler.get();
     // 0 and 1 are SIG_DFL and SIG_IGN.
     let ours =
         wanted.filter(|w| w.handler > 1 && !shared).map(|w| Action { handler: own(), mask: [u64::MAX; 16], ..w });
     if let Some(wanted) = wanted.filter(|_| ours.is_some()) {
         handler.set(&wanted);
     }
-    let new = ours.as_ref().map_or(new, core::ptr::from_ref);
-    let answer = original(signal, new, old);
-    if answer != 0 && ours.is_some() {
-        let (address, mask, flags) = before;
-        let mut all = [0; 16];
-        all[0] = mask;
-        handler.set(&Action { handler: address, mask: all, flags, restorer: 0 });
-    }
+    let answer = original(signal, ours.as_ref().map_or(new, core::ptr::from_ref), old);
     // SAFETY: the program's own, or null; the original has just filled it in.
-    if let Some(old) = unsafe { old.as_mut() }.filter(|o| answer == 0 && o.handler == own()) {
-        old.handler = before.0;
-        old.mask = [0; 16];
-        old.mask[0] = before.1;
+    if let Some(old) = unsafe { old.as_mut() }.filter(|_| answer == 0) {
+        match before.flatten() {
+            Some(before) if old.handler == own() || TURNS.load(Acquire) != turn => *old = before,
+            Some(_) => {}
+            None => *old = handler.of_program(*old),
+        }
     }
-    // The session has ended meanwhile, after it has given back all the others.
-    if ours.is_some() && !ADOPTED.load(Acquire) {
-        give_back_one(signal as u32);
+    match wanted.filter(|_| ours.is_some()) {
+        Some(_) if answer != 0 => handler.set(&stored),
+        // A session that has come meanwhile has put the handler from before there, and one that has gone has given back all others.
+        Some(wanted) => {
+            handler.set(&wanted);
+            if turn & 1 == 0 || TURNS.load(Acquire) != turn {
+                settle(signal as u32);
+            }
+        }
+        None => {}
     }
     if !shared {
         handler.unlock();
@@ -140,12 +163,13 @@ const NOT_OURS: [u32; 4] = [9, 19, 32, 33];
 
 /// Has the kernel call the stand-in for handlers that the program has installed before the agent came. All other threads are stopped.
 pub fn adopt() {
-    for signal in (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)) {
-        let action = kernel::action(signal);
-        let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own())
-        else {
-            continue;
-        };
+    (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)).for_each(adopt_one);
+}
+
+/// Has the kernel call the stand-in for a signal, if it calls a handler of the program.
+fn adopt_one(signal: u32) {
+    let action = kernel::action(signal);
+    if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own()) {
         let mut mask = [0; 16];
         mask[0] = action.mask;
         handler.set(&Action { handler: action.handler, mask, flags: action.flags as u32, restorer: 0 });
@@ -156,7 +180,8 @@ pub fn adopt() {
 
 /// Gives the kernel the program's handlers. All other threads are stopped.
 pub fn give_back() {
-    ADOPTED.store(false, Release);
+    // All others are stopped: it is this thread alone that writes it.
+    TURNS.store((TURNS.load(Relaxed) | 1).wrapping_add(1), Release);
     (1..SIGNALS as u32).filter(|s| !NOT_OURS.contains(s)).for_each(give_back_one);
 }
 
@@ -168,6 +193,20 @@ fn give_back_one(signal: u32) {
         let own = KernelAction { handler: handler.handler.load(Acquire), mask, flags: flags | action.flags, ..action };
         // SAFETY: what the program has asked for.
         unsafe { kernel::set_action(signal, &own) };
+    }
+}
+
+/// Has the kernel's handler of a signal be whose it is to be, whatever sessions come and go meanwhile.
+fn settle(signal: u32) {
+    loop {
+        let turn = TURNS.load(Acquire);
+        match turn & 1 {
+            0 => give_back_one(signal),
+            _ => adopt_one(signal),
+        }
+        if TURNS.load(Acquire) == turn {
+            return;
+        }
     }
 }
 

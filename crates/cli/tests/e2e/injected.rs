@@ -110,9 +110,10 @@ fn results_stay_what_they_are_while_trapline_comes_and_goes() {
 fn results_of_sigaction_stay_what_they_are() {
     let Some(program) = testkit::compile("gcc", "handlers", "handlers.c", &["-O1", "-pthread"]) else { return };
     lab::each_attacher(|user| {
-        let run = started(user, &[&program]);
+        let mut run = started(user, &[&program]);
         for round in 0..rounds(12) {
             let out = graph(user, run.pid(), &["-q", "--duration", "0.01", "--as", "functions"]);
+            run.must_run();
             assert_eq!(out.code(), 0, "{round}: {}", out.stderr);
         }
         has_its_own_text(run.pid());

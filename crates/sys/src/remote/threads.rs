@@ -17,6 +17,8 @@ const STOP: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_secs(10);
 /// How long a thread that runs may take for one instruction, before it counts as one that waits.
 const STEP: Duration = Duration::from_millis(100);
+/// SIGTRAP in a set of signals.
+const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
 /// How long threads may take to leave the ranges of [`Threads::clear`].
 const CLEAR: Duration = Duration::from_secs(3);
 /// How far up a stack is looked.
@@ -142,10 +144,12 @@ impl Thread {
     }
 
     /// Whether it may execute a single instruction: the kernel forces SIGTRAP for that, and where the signal is blocked or ignored, it
-    /// resets the program's action to the default (`force_sig_info_to_task`, kernel/signal.c of Linux 6.18).
+    /// resets the program's action to the default (`force_sig_info_to_task`, kernel/signal.c of Linux 6.18). Of a program that steps through
+    /// itself, the signal is its own.
     fn may_step(&self) -> bool {
-        const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
-        (self.signals("SigBlk") | self.signals("SigIgn")) & TRAP == 0
+        const TRAP_FLAG: u64 = 0x100;
+        let steps_itself = || self.registers().is_ok_and(|r| r.0.eflags & TRAP_FLAG != 0);
+        (self.signals("SigBlk") | self.signals("SigIgn")) & TRAP == 0 && !steps_itself()
     }
 
     /// What has happened to it. A signal that it was about to get, it gets.
@@ -287,23 +291,33 @@ impl Thread {
         self.hold(STOP)
     }
 
-    /// Lets it execute an instruction, however busy the machine is, and stops it again. A signal that comes first is delivered instead.
-    fn step(&mut self) -> io::Result<()> {
+    /// Lets it execute an instruction, and stops it again. A signal that comes first is delivered instead. After `limit`, it is asked to
+    /// stop wherever it is: on a busy machine it may not have begun. The signal of the step never reaches the program.
+    fn step(&mut self, limit: Duration) -> io::Result<()> {
         self.held = false;
         ptrace::step(self.tid)?;
-        let since = Instant::now();
-        while since.elapsed() < STEP {
+        let (since, mut asked) = (Instant::now(), false);
+        loop {
             let Some(status) = retried(|| ptrace::wait_for(self.tid, false))? else {
-                nap(since);
+                match since.elapsed() {
+                    waited if waited >= BUSY => return Err(io::ErrorKind::TimedOut.into()),
+                    waited if waited >= limit && !asked => {
+                        asked = true;
+                        ptrace::interrupt(self.tid)?;
+                    }
+                    _ => nap(since),
+                }
                 continue;
             };
             match status.change() {
-                Change::Stopped(libc::SIGTRAP, 0) => return self.hold_on(STOP),
+                Change::Stopped(libc::SIGTRAP, 0) if self.has_stepped()? => return self.hold_on(STOP),
                 Change::Stopped(signal, 0) => {
                     ptrace::interrupt(self.tid)?;
                     ptrace::cont(self.tid, signal & 0x7f)?;
                     return self.wait_for_stop(STOP);
                 }
+                // This stop comes before a signal that is there already: that of the step comes next.
+                Change::Stopped(..) if self.signals("SigPnd") & TRAP != 0 => ptrace::cont(self.tid, 0)?,
                 Change::Stopped(..) => {
                     self.held = true;
                     return self.repeat_call();
@@ -311,7 +325,16 @@ impl Thread {
                 Change::Exited(_) | Change::Killed(..) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
             }
         }
-        self.hold(STOP)
+    }
+
+    /// Whether the SIGTRAP that it has stopped with is that of a step: `TRAP_BRKPT` behind a system call, `TRAP_TRACE` behind any other
+    /// instruction (`include/uapi/asm-generic/siginfo.h`). That of the program's own breakpoint has `SI_KERNEL`.
+    fn has_stepped(&self) -> io::Result<bool> {
+        const TRAP_BRKPT: i32 = 1;
+        const TRAP_TRACE: i32 = 2;
+        let info = ptrace::siginfo(self.tid)?;
+        let code = info[8..].first_chunk().map_or(0, |c| i32::from_ne_bytes(*c));
+        Ok(code == TRAP_BRKPT || code == TRAP_TRACE)
     }
 
     /// Has it leave these ranges, no later than [`CLEAR`] after `since`. False: it stays there.
@@ -328,7 +351,7 @@ impl Thread {
             let moved = match within {
                 Within::Not => return Ok(true),
                 _ if since.elapsed() > CLEAR => return Ok(false),
-                Within::Now if self.may_step() => self.step(),
+                Within::Now if self.may_step() => self.step(STEP),
                 Within::Now | Within::Later | Within::Unknown => {
                     // Longer each time: the thread needs a processor, and the handler may take its time.
                     let moved = self.nudge(time);
@@ -517,6 +540,35 @@ fn retried<T>(mut what: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         match what() {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    /// Wherever a thread is when it is asked to stop instead: before the instruction, behind it, in a system call.
+    #[test]
+    fn steps_never_reach_the_program() {
+        for program in [&["sh", "-c", "while :; do :; done"][..], &["dd", "if=/dev/zero", "of=/dev/null", "bs=1"]] {
+            let mut child = Command::new(program[0]).args(&program[1..]).stderr(Stdio::null()).spawn().unwrap();
+            let pid = child.id() as i32;
+            for limit in [Duration::ZERO, Duration::from_micros(5), STEP].iter().cycle().take(600) {
+                let mut threads = Threads::stop(pid).unwrap();
+                let thread = &mut threads.all()[0];
+                for _ in 0..5 {
+                    thread.step(*limit).unwrap();
+                    assert!(thread.held);
+                    assert_eq!(thread.signals("SigPnd") & TRAP, 0);
+                }
+                threads.release();
+            }
+            assert_eq!(child.try_wait().unwrap(), None, "{program:?}");
+            child.kill().unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL), "{program:?}");
         }
     }
 }
