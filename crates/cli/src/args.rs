@@ -77,6 +77,7 @@ fn command() -> Command {
         .subcommand(later("test", "Run the tests of scripts, and measure their benchmarks", run::test))
         .subcommand(later("tracer", "Switch tracers of functions on and off in a running process", tracer))
         .subcommand(later("report", "Show a recorded trace, of this machine or another", report))
+        .subcommand(later("open", "Look at a recorded trace in the browser: everything over time, in one file", open))
         .subcommand(later("diff", DIFF, diff))
         .subcommand(later(
             "repair",
@@ -654,6 +655,40 @@ fn report(c: Command) -> Command {
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
+}
+
+fn open(c: Command) -> Command {
+    c.override_usage("trapline open [OPTIONS] DIR")
+        .after_help(
+            "The file has the picture and everything that the browser needs for it: it loads nothing, and can be sent to somebody. Without \
+             a screen, its path is printed. 'trapline report --as html=FILE' writes the same.",
+        )
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString))
+                .required(true)
+                .help("A trace"),
+        )
+        .arg(
+            value("output", "FILE", "Write it to FILE [default: a file that only you can read]")
+                .short('o')
+                .value_hint(ValueHint::FilePath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .args(selection_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "expr" | "where" | "param")))
+        .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
+        .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
+        .arg(value("to", "TIME", "Only events up to TIME"))
+        .arg(
+            value("symbols", "PATH", "Look for programs and debug information in this directory first")
+                .action(ArgAction::Append)
+                .value_hint(ValueHint::AnyPath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(long_flag("debuginfod", "Ask the servers in DEBUGINFOD_URLS for debug information that is found nowhere else"))
+        .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and print no path where a browser opens it"))
 }
 
 fn repair(c: Command) -> Command {

@@ -9,7 +9,7 @@ mod slab;
 
 use ::session::output::complain;
 use ::session::run::Status;
-use ::session::{diff, graph, heap, pack, profile, script, threads, tracer};
+use ::session::{diff, graph, heap, open, pack, profile, script, threads, tracer};
 use args::Subcommand;
 use std::process::ExitCode;
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Subcommand::Stacks(ask) => threads::run(&ask),
         Subcommand::Collector(ask) => heap::control::run(&ask),
         Subcommand::Report(ask) => script::report(&ask),
+        Subcommand::Open(ask) => open::run(&ask),
         Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
         Subcommand::Repair(dir) => repair::run(&dir),
         Subcommand::Pack(ask) => pack::run(&ask),

@@ -20,6 +20,7 @@ pub mod heap;
 mod joined;
 pub mod manner;
 pub mod named;
+pub mod open;
 pub mod output;
 pub mod pack;
 mod preface;

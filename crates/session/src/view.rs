@@ -29,6 +29,7 @@ use views::calls::edges::Language;
 use views::heap as memory;
 use views::options::Options;
 use views::profile::Stacks;
+use views::timeline::{Timeline, html, overview, tree};
 
 /// A row of the table.
 pub struct Kind {
@@ -82,6 +83,8 @@ pub enum Make {
     Table(fn() -> Box<dyn View>),
     /// A table of all events of a trace.
     Trace(fn(stats::Table) -> Box<dyn View>),
+    /// All events of a trace, with stacks and the names of files.
+    Whole(fn(&Timeline, &mut Vec<u8>)),
     /// Function calls, as they end or begin.
     Calls {
         /// Makes it.
@@ -124,6 +127,17 @@ pub static ALL: &[Kind] = &[
     },
     Kind::trace("stats", Form::Text, "what is in the trace", stats::text),
     Kind::trace("stats-json", Form::Data, "what is in the trace, as one object", stats::json),
+    Kind {
+        name: "html",
+        short: "html",
+        help: "everything over time, in one file for a browser",
+        of: Of::Trace,
+        form: Form::Binary("for a browser"),
+        make: Make::Whole(html::write),
+    },
+    Kind::whole("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
+    Kind::whole("processes", Form::Text, "who started whom, and what each has done", tree::write),
+    Kind::whole("processes-json", Form::Data, "an object for each process", tree::write_json),
     Kind {
         name: "tree",
         short: "tree",
@@ -220,6 +234,10 @@ impl Kind {
         make: fn(stats::Table) -> Box<dyn View>,
     ) -> Kind {
         Kind { name, short: name, help, of: Of::Trace, form, make: Make::Trace(make) }
+    }
+
+    const fn whole(name: &'static str, form: Form, help: &'static str, write: fn(&Timeline, &mut Vec<u8>)) -> Kind {
+        Kind { name, short: name, help, of: Of::Trace, form, make: Make::Whole(write) }
     }
 
     const fn calls(

@@ -97,6 +97,16 @@ impl<V: CallView> CallEvents<V> {
         self
     }
 
+    /// The view.
+    pub fn view(&self) -> &V {
+        &self.view
+    }
+
+    /// The view, to be told what no event says.
+    pub fn view_mut(&mut self) -> &mut V {
+        &mut self.view
+    }
+
     fn function(&mut self, ev: &Event<'_>, names: &dyn Names) -> u32 {
         // What does not fit is not a number of a function.
         let number = u32::try_from(ev.value_of("number")).unwrap_or(0);

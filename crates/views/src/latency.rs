@@ -20,7 +20,7 @@ use events::names::Names;
 use histogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use subject::Subject;
+pub(crate) use subject::Subject;
 
 /// The most rows but for `(others)`.
 pub const MAX_ROWS: usize = 10_000;

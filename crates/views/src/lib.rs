@@ -24,6 +24,7 @@ pub mod summary;
 pub mod table;
 pub mod text;
 pub mod threads;
+pub mod timeline;
 pub mod trace_stats;
 pub mod units;
 mod values;

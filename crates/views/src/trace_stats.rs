@@ -252,7 +252,7 @@ impl TraceStats {
     }
 
     /// Events of enabled probes, and trapline's own.
-    fn events(&self) -> (u64, u64) {
+    pub(crate) fn events(&self) -> (u64, u64) {
         let is_own = |id: usize| {
             let schema = u16::try_from(id).ok().and_then(events::registry::by_id);
             schema.is_some_and(|s| s.class == events::Class::Process)

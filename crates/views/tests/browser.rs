@@ -3,6 +3,8 @@
 //!
 //! `cargo xtask browser` runs these tests and keeps the screenshots. Without a browser they are skipped (tier `browser`).
 
+mod build;
+mod pages;
 mod stacks;
 
 use serde_json::Value;
@@ -119,13 +121,47 @@ impl Browser {
         serde_json::from_str(&decoded(report)).expect("a report")
     }
 
+    /// Opens a page with everything of a trace, at an address that ends so, runs `script` in it when it is ready, and returns the object
+    /// `r` to which that adds its findings.
+    fn ask_page(&self, page: &str, hash: &str, script: &str) -> Value {
+        let word = page.split("'nonce-").nth(1).and_then(|rest| rest.split('\'').next()).expect("a nonce");
+        let first = format!(
+            "<head><script nonce=\"{word}\">window.problems = []; window.addEventListener('error', e => problems.push(e.message || 'resource'), true);
+             window.addEventListener('unhandledrejection', e => problems.push('' + e.reason));
+             document.addEventListener('securitypolicyviolation', e => problems.push(e.violatedDirective));</script>"
+        );
+        let last = format!(
+            "<script nonce=\"{word}\">(async () => {{ const r = {{}}, {{ dataset }} = document.documentElement;
+             while (!dataset.ready && !dataset.failed) await new Promise(f => setTimeout(f, 5));
+             try {{ {script} }} catch (e) {{ problems.push('' + e + e.stack); }}
+             r.errors = problems; r.loaded = performance.getEntriesByType('resource').map(e => e.name);
+             dataset.report = encodeURIComponent(JSON.stringify(r)); }})();</script></body>"
+        );
+        // The policy is in force from where it stands.
+        let policy = page.find("<meta http-equiv").and_then(|at| Some(at + page[at..].find('\n')?)).expect("a policy");
+        let (before, behind) = page.split_at(policy);
+        let page = format!("{before}{}{behind}", &first["<head>".len()..]).replacen("</body>", &last, 1);
+        let file = self.scratch.join("page.html");
+        std::fs::write(&file, page).expect("a file");
+        let file = PathBuf::from(format!("{}{hash}", file.display()));
+        let dom = self.run((1200, 800), &file, &["--virtual-time-budget=30000", "--dump-dom"]);
+        let report = dom.split("data-report=\"").nth(1).and_then(|r| r.split('"').next());
+        let report = report.unwrap_or_else(|| panic!("no report in {dom:.2000}"));
+        serde_json::from_str(&decoded(report)).expect("a report")
+    }
+
     /// Takes a picture of a window.
     fn screenshot(&self, name: &str, size: (u32, u32), svg: &str) {
-        let file = self.scratch.join(format!("{name}.svg"));
-        std::fs::write(&file, svg).expect("a file");
+        self.screenshot_of(&format!("{name}.svg"), size, svg);
+    }
+
+    fn screenshot_of(&self, name: &str, size: (u32, u32), page: &str) {
+        let file = self.scratch.join(name);
+        std::fs::write(&file, page).expect("a file");
+        let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
         let to = std::env::var_os(SCREENSHOTS).map_or_else(|| self.scratch.to_path_buf(), PathBuf::from);
         let to = to.join(format!("{name}.png"));
-        self.run(size, &file, &[&format!("--screenshot={}", to.display())]);
+        self.run(size, &file, &["--virtual-time-budget=5000", &format!("--screenshot={}", to.display())]);
         let png = std::fs::read(to).expect("a picture");
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
         // Its header begins with the width and the height.

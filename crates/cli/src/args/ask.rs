@@ -230,6 +230,7 @@ pub enum Subcommand {
     Test(Box<Ask>),
     Collector(Box<Collector>),
     Report(Box<Ask>),
+    Open(Box<Ask>),
     /// Two recordings: the one before, and the one after.
     Diff(Box<Ask>, PathBuf, PathBuf),
     Repair(PathBuf),
@@ -271,6 +272,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
             ask: ask(m),
         })),
         ("report", _) => Subcommand::Report(whole()),
+        ("open", _) => Subcommand::Open(whole()),
         ("repair", _) => Subcommand::Repair(one::<OsString>(m, "dir").map(PathBuf::from).unwrap_or_default()),
         ("pack", _) => Subcommand::Pack(whole()),
         ("tracer", Some((what, m))) => Subcommand::Tracer(Box::new(tracer(what, m, started))),

@@ -91,6 +91,7 @@ mod stacks;
 mod strace_options;
 mod terminal;
 mod threads;
+mod timeline;
 mod trace;
 mod tracefs;
 mod tracers;

@@ -13,6 +13,7 @@ mod place;
 mod server;
 
 pub use client::{Reply, is_there, process_of, reach, request, states};
+pub(crate) use place::Place;
 pub use server::{Request, Server};
 
 /// The version of the lines.

@@ -39,6 +39,11 @@ impl Place {
         Ok(Place { path, dir })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The directories that exist. One that cannot be trusted is an error where nothing else is left.
     pub fn all() -> Result<Vec<Place>> {
         let (mut found, mut refusal) = (Vec::new(), None);

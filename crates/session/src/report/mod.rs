@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use views::View;
 use views::options::{FdNames, Options, Stacks};
+use views::timeline::Timeline;
 use window::Window;
 
 /// What shows something beside the lines of text.
@@ -215,7 +216,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
         None => resolver(ask, trace, &selection, &wanted)?,
     };
     let has_heap = heap.is_some();
-    let names = needs_names(ask, &selection)? || resolver.is_some() || has_heap;
+    let names = needs_names(ask, &selection)? || resolver.is_some() || has_heap || wanted.iter().any(is_whole);
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -319,6 +320,11 @@ impl Outputs {
             Make::Totals { write, names } => self.totals.push((write, names, open()?)),
             Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
             Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
+            Make::Whole(write) => {
+                let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write).columns(columns.into());
+                self.views.push((Shown::table(Box::new(timeline)), open()?));
+            }
             Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
             Make::Calls { view, names, whole } => {
                 let output = open()?;
@@ -400,9 +406,15 @@ struct Outcome {
     unresolved: Vec<String>,
 }
 
-/// Whether a view is a table of events, which shows their stacks whatever the lines of others show.
+/// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
 fn is_table(show: &Show) -> bool {
-    view::find(&show.view, &[view::Of::Events]).is_ok_and(|kind| matches!(kind.make, Make::Table(_)))
+    let kind = view::find(&show.view, &[view::Of::Events, view::Of::Trace]);
+    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_)))
+}
+
+/// Whether a view shows everything of a trace, with the names of files.
+fn is_whole(show: &Show) -> bool {
+    view::find(&show.view, &[view::Of::Trace]).is_ok_and(|kind| matches!(kind.make, Make::Whole(_)))
 }
 
 /// What names functions, if stacks are shown.
@@ -514,7 +526,7 @@ fn filter_of(ask: &Ask, trace: &Trace) -> Result<Selection> {
     selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
     selection.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
-    selection.mappings = ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats"));
+    selection.mappings = ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats") || is_whole(v));
     if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
         && let Ok(calls) = Calls::parse(selected)
     {

@@ -50,7 +50,8 @@ impl Call {
         Call::of(found.unwrap_or_else(|| panic!("no event process:{name}")))
     }
 
-    fn of(schema: &'static Schema) -> Call {
+    /// Any event.
+    pub fn of(schema: &'static Schema) -> Call {
         let fixed = Fixed { time: 2_000_150_000, tid: 7, pid: 7, start: 2_000_100_000, ..Fixed::default() };
         Call { schema, fixed, args: [0; MAX_ARGS], set: [false; MAX_ARGS], data: Vec::new() }
     }

@@ -1,0 +1,135 @@
+//! Everything of a trace over time: `report --as html`, `overview`, `processes`, and `open`.
+
+use crate::lab::{self, User};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What is in a page: how many items of each kind, and what its header says.
+fn page(file: &Path) -> (BTreeMap<String, u64>, Value) {
+    const READER: &str = "import base64, json, re, sys, zlib\n\
+        text = open(sys.argv[1]).read()\n\
+        block = lambda name: zlib.decompress(base64.b64decode(re.search('id=\"%s\">([^<]*)<' % name, text).group(1)))\n\
+        print(block('header').decode())\n\
+        json.loads(block('strings'))\n\
+        [block(name) for name in ('start', 'length', 'name', 'value', 'text', 'stack', 'subject')]\n";
+    let out = lab::run(std::process::Command::new("python3").args(["-c", READER]).arg(file));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let header: Value = serde_json::from_str(&out.out()).expect("a header");
+    let mut counts = BTreeMap::new();
+    for row in header["rows"].as_array().expect("rows") {
+        let kind = header["kinds"][row[0].as_u64().expect("a kind") as usize].as_str().expect("its name").to_owned();
+        *counts.entry(kind).or_default() += row[4].as_u64().expect("a number");
+    }
+    (counts, header)
+}
+
+/// Of a program with threads, functions, allocations, samples and a child: everything is there, as often as the trace has it.
+#[test]
+fn a_page_has_every_kind_of_event() {
+    if !lab::has("python3") {
+        return testkit::skip("package", "no python3");
+    }
+    let Some(program) = testkit::compile("gcc", "calls-and-heap", "timeline.c", &["-O1", "-g", "-pthread"]) else {
+        return;
+    };
+    lab::each_attacher(|user| {
+        let dir = lab::scratch();
+        let trace = dir.join("t");
+        let mut words = vec!["record", "-q", "-o", trace.to_str().expect("UTF-8"), "-e", "function:*", "-e", "heap:*"];
+        if user == User::Me {
+            words.extend(["-e", "syscall:*", "-e", "tracepoint:sched:sched_switch", "-e", "profile:hz:999 ustack"]);
+        }
+        words.extend(["--", &program]);
+        let out = lab::run(&mut lab::trapline(user, &words));
+        assert_eq!(out.code(), 3, "{}", out.stderr);
+        let report = |view: &str| {
+            let out = lab::run(&mut lab::trapline(user, &["report", trace.to_str().expect("UTF-8"), "--as", view]));
+            assert_eq!(out.code(), 0, "{view}: {}", out.stderr);
+            out.out()
+        };
+        let file = dir.join("page.html");
+        report(&format!("html={}", file.display()));
+        let (counts, header) = page(&file);
+        let stats: Value = serde_json::from_str(&report("stats-json")).expect("an object");
+        let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+        for probe in stats["probes"].as_array().expect("probes") {
+            let (name, events) = (probe["name"].as_str().expect("a name"), probe["events"].as_u64().expect("a number"));
+            let kind = match name {
+                "function:entry" => "function",
+                "heap:malloc" => "heap",
+                _ if name.starts_with("syscall:") => "call",
+                _ if name.starts_with("profile:") => "sample",
+                _ => continue,
+            };
+            *expected.entry(kind).or_default() += events;
+        }
+        for (kind, n) in expected {
+            let there = counts.get(kind).copied().unwrap_or(0);
+            // A release of a block that was allocated in the trace is one more.
+            assert!(if kind == "heap" { there >= n } else { there == n }, "{kind}: {there} and {n}");
+        }
+        let figures = |stats: &Value| {
+            let of = |p: &Value| format!("{} {} {}", p["name"], p["events"], p["missing"]);
+            stats["probes"].as_array().map(|all| all.iter().map(of).collect::<Vec<_>>()).unwrap_or_default()
+        };
+        assert_eq!(figures(&header["stats"]), figures(&stats));
+        if user == User::Me {
+            assert!(counts.get("run").is_some_and(|n| *n > 0), "{counts:?}");
+            assert!(header["flows"].as_array().is_some_and(|f| !f.is_empty()), "{}", header["flows"]);
+        }
+        let names: Vec<&str> =
+            header["functions"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
+        assert!(["main", "work"].iter().all(|f| names.contains(f)), "{names:?}");
+
+        let overview = report("overview");
+        let lane = overview.lines().find(|l| l.starts_with("calls-and-heap ")).expect("a lane");
+        assert!(lane.chars().any(|c| ('▁'..='█').contains(&c)), "{lane}");
+        assert!(overview.contains("busiest:\n  --from +0."), "{overview}");
+        let processes = report("processes");
+        assert!(processes.lines().nth(1).is_some_and(|l| l.contains("calls-a")), "{processes}");
+        if user == User::Me {
+            assert!(processes.lines().any(|l| l.contains("└ cat /dev/null")), "{processes}");
+            let object = |line: &str| serde_json::from_str::<Value>(line).expect("an object");
+            let all: Vec<Value> = report("processes-json").lines().map(object).collect();
+            let child = all.iter().find(|p| p["comm"] == "cat").expect("the child");
+            assert_eq!((&child["exit"], &child["parent"]), (&Value::from(0), &all[0]["pid"]));
+            assert_eq!((&child["commands"][0]["argv"], &all[0]["exit"]), (&"cat /dev/null".into(), &Value::from(3)));
+        }
+    });
+}
+
+#[test]
+fn open_writes_a_private_file_and_names_it_or_shows_it() {
+    let dir = lab::scratch();
+    let out = lab::run(lab::trapline(User::Me, &["record", "-q", "-o", "t", "--", "true"]).current_dir(&dir));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let open = |words: &[&str]| {
+        let mut command = lab::trapline(User::Me, &[&["open", "t"], words].concat());
+        ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"].iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.current_dir(&dir);
+        command
+    };
+    let out = lab::run(&mut open(&[]));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let file = out.out().trim_end().to_owned();
+    let mode =
+        |file: &str| std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).expect("a file").permissions());
+    assert_eq!(mode(&file) & 0o7777, 0o600, "{file}");
+    // The same trace has the same file.
+    assert_eq!(lab::run(&mut open(&[])).out(), out.out());
+    std::fs::remove_file(&file).expect("its file");
+    // A browser gets the file.
+    let browser = dir.join("browser");
+    std::fs::write(&browser, format!("#!/bin/sh\necho \"$@\" > {}/seen\n", dir.display())).expect("a script");
+    testkit::open_to_all(&browser, 0o755);
+    let out = lab::run(open(&["-o", "page.html", "-q"]).env("BROWSER", format!("{} --new", browser.display())));
+    assert_eq!((out.code(), out.out()), (0, String::new()), "{}", out.stderr);
+    let seen = dir.join("seen");
+    lab::until("the browser begins", || std::fs::read_to_string(&seen).is_ok_and(|s| s == "--new page.html\n"));
+    let out = lab::run(&mut open(&["--from", "nonsense"]));
+    assert_ne!(out.code(), 0);
+    assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+}

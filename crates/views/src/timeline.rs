@@ -1,0 +1,422 @@
+//! Everything of a trace over time: the one model that pictures are drawn from.
+//!
+//! ```text
+//! events ─► Timeline ─► processes ─► threads ─► rows ─► columns        a row: things that follow each other in one lane of a picture
+//!                       strings, stacks, frames: each once, by number
+//!                    ─► html: one file with the picture and its viewer
+//! ```
+//!
+//! A row has slices (functions of one depth, system calls, times on and off the processor), marks (signals, probes, what happens to the
+//! process), samples, allocations, or places where events are missing. All rows have the same columns; what a row has not is 0 there.
+//! Times are those of the trace, from its first event. Names are data: each writer escapes them as its format needs.
+
+mod columns;
+mod functions;
+pub mod html;
+pub mod overview;
+mod processes;
+mod strings;
+mod tally;
+pub mod tree;
+
+use crate::View;
+use crate::call_events::CallEvents;
+use crate::latency::{By, Subject};
+use crate::options::{Options, Prefix};
+use crate::stack::frames;
+use crate::text::Text;
+use crate::trace_stats::TraceStats;
+use columns::{Item, Row, Rows};
+use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_SIGNAL};
+use events::names::{AT_FDCWD, Names};
+use events::schema::Class;
+use events::{Event, functions as records, stacks};
+use functions::FunctionRows;
+use processes::{Command, Processes};
+use std::collections::HashMap;
+use strings::{Frames, Strings};
+
+/// What a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// Calls of functions, of one depth.
+    Function,
+    /// System calls: `value` is the result, `subject` the file.
+    Call,
+    /// Times on the processor and off it, as the scheduler's switches say.
+    Run,
+    /// Samples.
+    Sample,
+    /// Signals, probes, what happens to threads.
+    Mark,
+    /// Allocations and releases of a process: `value` is the size, negative of a release; `subject` the index of what is released, from 1.
+    Heap,
+    /// Events are missing here: `value` is how many.
+    Lost,
+}
+
+impl Kind {
+    /// All, in the order of their numbers.
+    pub const NAMES: [&str; 7] = ["function", "call", "run", "sample", "mark", "heap", "lost"];
+}
+
+/// What a row belongs to, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Of {
+    Thread(usize),
+    Process(usize),
+}
+
+/// Most calls whose text is kept whole, with arguments and results. Of more, it is kept of those that fail or take [`LONG`].
+const MOST_TEXTS: u64 = 400_000;
+/// What a long call is, ns.
+const LONG: u64 = 100_000;
+/// The tracepoint of a switch from one thread to another.
+const SWITCH: &str = "tracepoint:sched:sched_switch";
+/// What a thread does that runs.
+const ON: &str = "on a processor";
+/// Bytes of a string that are shown, and bytes of a text that are kept.
+const STRING: usize = 200;
+const TEXT: usize = 1000;
+
+/// The view: it collects all events of a trace. At the end, a writer writes them.
+pub struct Timeline {
+    write: fn(&Timeline, &mut Vec<u8>),
+    /// How wide a picture of characters is.
+    columns: usize,
+    stats: TraceStats,
+    text: Text,
+    line: Vec<u8>,
+    strings: Strings,
+    frames: Frames,
+    processes: Processes,
+    rows: Rows,
+    functions: CallEvents<FunctionRows>,
+    /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
+    blocks: HashMap<(usize, u64), (u64, u64)>,
+    /// Threads that are on a processor, or off it, since when, and in which state they went.
+    switched: HashMap<u32, (u64, &'static str)>,
+    /// From thread to thread: time, both, and 0 of a child, 1 of a thread that was woken.
+    flows: Vec<[u64; 4]>,
+    /// Children that no event has come of.
+    children: HashMap<u32, (u64, usize)>,
+    calls: u64,
+    /// Calls whose text was left out.
+    untold: u64,
+    lost: Option<u64>,
+    begin: u64,
+    last: u64,
+}
+
+impl Timeline {
+    /// What is known of the trace before its events, and what writes it at the end.
+    pub fn new(stats: TraceStats, write: fn(&Timeline, &mut Vec<u8>)) -> Timeline {
+        let options = Options { prefix: Prefix::Never, column: 0, string: Some(STRING), ..Options::default() };
+        Timeline {
+            write,
+            columns: 100,
+            stats,
+            text: Text::new(options),
+            line: Vec::new(),
+            strings: Strings::default(),
+            frames: Frames::default(),
+            processes: Processes::default(),
+            rows: Rows::default(),
+            functions: CallEvents::new(FunctionRows::default()),
+            blocks: HashMap::new(),
+            switched: HashMap::new(),
+            flows: Vec::new(),
+            children: HashMap::new(),
+            calls: 0,
+            untold: 0,
+            lost: None,
+            begin: u64::MAX,
+            last: 0,
+        }
+    }
+
+    /// Pictures of characters are that wide.
+    pub fn columns(mut self, columns: usize) -> Timeline {
+        self.columns = columns;
+        self
+    }
+
+    /// The number of a stack of an event, 0 without any.
+    fn stack(&mut self, ev: &Event<'_>, names: &dyn Names) -> u64 {
+        if !stacks::may_have(ev.schema) {
+            return 0;
+        }
+        let mut ids = Vec::new();
+        for stack in stacks::of(ev, names) {
+            frames(ev, &stack, names, &mut |p| {
+                let module = p.frame.module.rsplit('/').next().unwrap_or_default();
+                let unknown;
+                let function = match (p.frame.function, p.address) {
+                    ("", Some(address)) => {
+                        unknown =
+                            if module.is_empty() { format!("{address:#x}") } else { format!("{module}+{address:#x}") };
+                        &unknown
+                    }
+                    (name, _) => name,
+                };
+                let (function, module) = (self.strings.number(function), self.strings.number(module));
+                let file = self.strings.number(p.frame.file);
+                ids.push(self.frames.frame([function, module, file, p.frame.line, u32::from(p.frame.kernel)]));
+            });
+        }
+        if ids.is_empty() { 0 } else { u64::from(self.frames.stack(&ids)) }
+    }
+
+    /// The event as the text view shows it, on one line.
+    fn line(&mut self, ev: &Event<'_>, names: &dyn Names) -> String {
+        self.line.clear();
+        self.text.event(ev, names, &mut self.line);
+        self.line.truncate(TEXT);
+        String::from_utf8_lossy(&self.line).trim_end().replace('\n', " ")
+    }
+
+    /// A system call.
+    fn call(&mut self, ev: &Event<'_>, names: &dyn Names, thread: usize) {
+        self.calls += 1;
+        let failed = ev.errno().is_some();
+        let length = ev.time().saturating_sub(ev.start());
+        let text = if self.calls <= MOST_TEXTS || failed || length >= LONG {
+            let line = self.line(ev, names);
+            self.strings.number(&line)
+        } else {
+            self.untold += 1;
+            0
+        };
+        if matches!(ev.schema.name, "execve" | "execveat") && !failed {
+            let line = self.line(ev, names);
+            let cwd = names.fd(ev.pid(), AT_FDCWD).map(|cwd| String::from_utf8_lossy(&cwd.path).into_owned());
+            let file = String::from_utf8_lossy(ev.bytes_of("filename")).into_owned();
+            let command = Command { time: ev.time(), file, line: arguments(&line), cwd: cwd.unwrap_or_default() };
+            self.processes.executed(self.processes.of_thread(thread), command);
+        }
+        let subject = subject(ev, names).map_or(0, |path| self.strings.number(&path));
+        let item = Item {
+            start: ev.start(),
+            length,
+            name: self.strings.number(ev.schema.name),
+            value: ev.errno().map_or(ev.ret(), |errno| -errno.abs()),
+            text,
+            stack: self.stack(ev, names),
+            subject: subject.into(),
+        };
+        self.rows.of(Of::Thread(thread), Kind::Call, 0).push(&item);
+    }
+
+    /// What is shown as a mark: signals, probes, what happens to a thread.
+    fn mark(&mut self, ev: &Event<'_>, names: &dyn Names, thread: usize, kind: Kind) {
+        let text = if kind == Kind::Mark { self.line(ev, names) } else { String::new() };
+        let item = Item {
+            start: ev.time(),
+            name: self.strings.number(&ev.schema.probe()),
+            text: self.strings.number(&text),
+            stack: self.stack(ev, names),
+            ..Item::default()
+        };
+        self.rows.of(Of::Thread(thread), kind, 0).push(&item);
+    }
+
+    /// An allocation, or a release.
+    fn heap(&mut self, ev: &Event<'_>, names: &dyn Names, process: usize) {
+        let (address, size) = (ev.value_of("address"), ev.value_of("size"));
+        let name = self.strings.number(&ev.schema.probe());
+        let stack = self.stack(ev, names);
+        let row = self.rows.of(Of::Process(process), Kind::Heap, 0);
+        let start = ev.time();
+        let item = Item { start, name, stack, ..Item::default() };
+        if ev.schema.name == "heap:malloc" {
+            self.blocks.insert((process, address), (row.len(), size));
+            row.push(&Item { value: i64::try_from(size).unwrap_or(i64::MAX), ..item });
+        } else if let Some((nth, size)) = self.blocks.remove(&(process, address)) {
+            let value = -i64::try_from(size).unwrap_or(i64::MAX);
+            row.push(&Item { value, subject: nth + 1, ..item });
+        }
+    }
+
+    /// A switch from one thread to another.
+    fn switch(&mut self, ev: &Event<'_>) {
+        /// States of a thread that goes off the processor: `TASK_*` of `include/linux/sched.h`, as the tracepoint gives them.
+        fn state(bits: u64) -> &'static str {
+            match bits & 0xff {
+                0 => "waits for a processor",
+                b if b & 2 != 0 => "waits in the kernel, uninterruptible",
+                b if b & 1 != 0 => "waits",
+                b if b & 0xc != 0 => "stopped",
+                _ => "off a processor",
+            }
+        }
+        let (from, to, time) = (ev.value_of("prev_pid") as u32, ev.value_of("next_pid") as u32, ev.time());
+        for (tid, next) in [(from, state(ev.value_of("prev_state"))), (to, ON)] {
+            let before = self.switched.insert(tid, (time, next));
+            let Some(thread) = self.processes.known(tid) else { continue };
+            let first = self.processes.threads()[thread].first;
+            let (since, was) = before.unwrap_or((first, if next == ON { "off a processor" } else { ON }));
+            // It goes off the processor, and nothing says when it has come back there.
+            let was = if next != ON && was != ON { "off a processor, and on one" } else { was };
+            self.ran(thread, since, time, was);
+        }
+    }
+
+    /// A thread was in a state.
+    fn ran(&mut self, thread: usize, since: u64, until: u64, state: &str) {
+        let (name, length) = (self.strings.number(state), until.saturating_sub(since));
+        self.rows.of(Of::Thread(thread), Kind::Run, 0).push(&Item { start: since, length, name, ..Item::default() });
+    }
+
+    /// A thread has done something. It is on a processor, though its switch to there may not be in the trace: a recording of a command has
+    /// those that its own threads make.
+    fn runs(&mut self, ev: &Event<'_>, thread: usize) {
+        if let Some(state) = self.switched.get_mut(&ev.tid())
+            && state.1 != ON
+        {
+            let (since, was) = std::mem::replace(state, (ev.time(), ON));
+            self.ran(thread, since, ev.time(), was);
+        }
+    }
+
+    /// The thread that an event is of.
+    fn thread(&mut self, ev: &Event<'_>, names: &dyn Names) -> usize {
+        let thread = self.processes.thread(ev.pid(), ev.tid(), names.comm(ev.tid()), ev.time());
+        if !self.children.is_empty()
+            && let Some((time, parent)) = self.children.remove(&ev.tid())
+        {
+            self.flows.push([time, parent as u64, thread as u64, 0]);
+        }
+        if !self.switched.is_empty() && ev.schema.name != SWITCH {
+            self.runs(ev, thread);
+        }
+        thread
+    }
+
+    /// What it has, as a writer takes it: the rows in the order in which they are drawn.
+    fn ordered(&self) -> Vec<&Row> {
+        let mut all: Vec<&Row> = self.rows.all().iter().chain(self.functions.view().rows()).collect();
+        all.sort_by_key(|row| {
+            let (process, thread) = match row.of {
+                Of::Process(process) => (process, 0),
+                Of::Thread(thread) => (self.processes.of_thread(thread), thread + 1),
+            };
+            (process, thread, row.kind, row.depth)
+        });
+        all
+    }
+}
+
+/// The arguments in a call of execve as strace shows it: `["ls", "-l"]` as `ls -l`, what has blanks in it in quotes.
+fn arguments(line: &str) -> String {
+    let (mut out, mut word, mut quoted, mut escaped, mut inside) = (String::new(), String::new(), false, false, false);
+    for c in line.chars() {
+        match c {
+            _ if escaped => {
+                escaped = false;
+                word.push('\\');
+                word.push(c);
+            }
+            '\\' if quoted => escaped = true,
+            '"' => {
+                quoted = !quoted;
+                if inside && !quoted {
+                    out += if out.is_empty() { "" } else { " " };
+                    out += &if word.is_empty() || word.contains(' ') { format!("'{word}'") } else { word.clone() };
+                }
+                word.clear();
+            }
+            _ if quoted => word.push(c),
+            '[' => inside = true,
+            ']' if inside => break,
+            '.' if inside && !out.ends_with("...") => out += ".",
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The file or the socket that a call is about, where that is known.
+fn subject(ev: &Event<'_>, names: &dyn Names) -> Option<String> {
+    match Subject::of(ev, By::Path, names) {
+        Subject::None | Subject::Unnamed => None,
+        subject => Some(subject.name(By::Path, &[])),
+    }
+}
+
+impl View for Timeline {
+    fn see(&mut self, ev: &Event<'_>) {
+        self.functions.see(ev);
+    }
+
+    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        self.stats.event(ev, names, out);
+        self.begin = self.begin.min(ev.start());
+        self.last = self.last.max(ev.time());
+        if let Some(kind) = records::kind(ev.schema) {
+            let thread = self.thread(ev, names);
+            if kind == records::Kind::Lost {
+                let item = Item { start: ev.time(), value: ev.value_of("records") as i64, ..Item::default() };
+                self.rows.of(Of::Thread(thread), Kind::Lost, 0).push(&item);
+            }
+            let rows = self.functions.view_mut();
+            (rows.thread, rows.begin) = (thread, self.begin);
+            return self.functions.event(ev, names, out);
+        }
+        let thread = self.thread(ev, names);
+        let process = self.processes.of_thread(thread);
+        let id = ev.schema.id;
+        match ev.schema.class {
+            Class::Syscall => self.call(ev, names, thread),
+            Class::Process => {
+                self.processes.happened(ev, names);
+                if id == P_FORK.id {
+                    self.children.insert(ev.value_of("tid") as u32, (ev.time(), thread));
+                }
+                if [P_EXEC.id, P_EXIT.id, P_FORK.id, P_SIGNAL.id, P_INFLIGHT.id].contains(&id) {
+                    self.mark(ev, names, thread, Kind::Mark);
+                }
+            }
+            Class::Probe if matches!(ev.schema.name, "heap:malloc" | "heap:free") => self.heap(ev, names, process),
+            Class::Probe if ev.schema.name.starts_with("profile:") => self.mark(ev, names, thread, Kind::Sample),
+            Class::Probe if ev.schema.name == SWITCH => self.switch(ev),
+            Class::Probe
+                if matches!(ev.schema.name, "tracepoint:sched:sched_wakeup" | "tracepoint:sched:sched_waking") =>
+            {
+                if let Some(woken) = self.processes.known(ev.value_of("pid") as u32) {
+                    self.flows.push([ev.time(), thread as u64, woken as u64, 1]);
+                }
+            }
+            _ => self.mark(ev, names, thread, Kind::Mark),
+        }
+    }
+
+    fn lost(&mut self, events: u64) {
+        self.lost = Some(events);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.functions.end(out);
+        (self.write)(self, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_words() {
+        for (line, words) in [
+            (r#"execve("/bin/ls", ["ls", "-l"], 0x7ff /* 3 vars */) = 0"#, "ls -l"),
+            (
+                r#"execve("/a [\"x\"]", ["sh", "-c", "echo \"1\" 2", ""], [/* 0 vars */]) = 0"#,
+                r#"sh -c 'echo \"1\" 2' ''"#,
+            ),
+            (r#"execveat(3, "", ["a"..., "b", ...], NULL, AT_EMPTY_PATH) = 0"#, "a... b..."),
+            (r#"execve("/bin/ls", 0x7ffc, 0x7ffd) = 0"#, ""),
+        ] {
+            assert_eq!(arguments(line), words, "{line}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! One file with everything in it: the picture, what draws it, and the data, for a browser without a network.
+//!
+//! ```text
+//! page/page.html ─┬─ style.css
+//!                 ├─ data.js picture.js … in one script
+//!                 └─ a block for the header (JSON), the strings (JSON) and each column: zlib, base64
+//! ```
+//!
+//! Nothing of the trace is markup: all of it is in the compressed blocks, and the scripts make text nodes of it. The page's policy
+//! (Content-Security-Policy) lets it load nothing, and run no script but its own.
+
+use super::columns::{COLUMNS, NAMES};
+use super::{Kind, Of, Timeline};
+use events::generated::errno::ERRNO;
+use events::generated::{SCHEMAS, SET_NAMES};
+use events::schema::Schema;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPTS: [&str; 7] = [
+    include_str!("page/data.js"),
+    include_str!("page/filter.js"),
+    include_str!("page/picture.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/flame.js"),
+    include_str!("page/panels.js"),
+    include_str!("page/input.js"),
+];
+
+/// How much is compressed: more takes longer than it saves.
+const LEVEL: u8 = 6;
+
+/// Appends the file.
+pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+    let mut blocks = Vec::new();
+    let rows = timeline.ordered();
+    block("header", header(timeline, &rows).to_string().as_bytes(), &mut blocks);
+    let strings: Vec<&str> = timeline.strings.all().collect();
+    block("strings", json!(strings).to_string().as_bytes(), &mut blocks);
+    for (nth, name) in NAMES.iter().enumerate().take(COLUMNS) {
+        let column: Vec<u8> = rows.iter().flat_map(|row| row.column(nth)).copied().collect();
+        block(name, &column, &mut blocks);
+    }
+    let script = SCRIPTS.concat();
+    // What runs is known by this word, which nothing of the trace can contain: none of it is markup.
+    let mut hasher = DefaultHasher::new();
+    (&blocks, &script).hash(&mut hasher);
+    let word = format!("{:016x}", hasher.finish());
+    let mut rest = PAGE;
+    for (place, with) in [("{WORD}", word.as_bytes()), ("{STYLE}", STYLE.as_bytes()), ("{DATA}", &blocks)] {
+        let (before, behind) = rest.split_once(place).unwrap_or((rest, ""));
+        out.extend_from_slice(before.as_bytes());
+        out.extend_from_slice(with);
+        rest = behind;
+    }
+    let (before, behind) = rest.split_once("{WORD}").unwrap_or((rest, ""));
+    let (between, behind) = behind.split_once("{SCRIPT}").unwrap_or((behind, ""));
+    for part in [before, &word, between, &script, behind] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Appends a block of data.
+fn block(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("<script type=\"text/plain\" id=\"{name}\">").as_bytes());
+    base64(&compress_to_vec_zlib(bytes, LEVEL), out);
+    out.extend_from_slice(b"</script>\n");
+}
+
+/// Appends bytes as RFC 4648 has them.
+fn base64(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.reserve(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let word = three.iter().enumerate().fold(0u32, |w, (i, b)| w | u32::from(*b) << (16 - 8 * i));
+        for i in 0..4 {
+            let digit = DIGITS[(word >> (18 - 6 * i) & 63) as usize];
+            out.push(if i <= three.len() { digit } else { b'=' });
+        }
+    }
+}
+
+/// Whether a call does nothing but wait.
+pub(super) fn waits(name: &str) -> bool {
+    /// Calls that do nothing but wait.
+    const WAITS: [&str; 22] = [
+        "futex",
+        "futex_wait",
+        "futex_waitv",
+        "nanosleep",
+        "clock_nanosleep",
+        "poll",
+        "ppoll",
+        "select",
+        "pselect6",
+        "epoll_wait",
+        "epoll_pwait",
+        "epoll_pwait2",
+        "wait4",
+        "waitid",
+        "pause",
+        "rt_sigsuspend",
+        "rt_sigtimedwait",
+        "sched_yield",
+        "io_getevents",
+        "io_uring_enter",
+        "semop",
+        "flock",
+    ];
+    WAITS.contains(&name)
+}
+
+/// What a call is coloured by.
+fn sort(schema: &Schema) -> &'static str {
+    let is =
+        |set: &str| SET_NAMES.iter().position(|name| *name == set).is_some_and(|bit| schema.sets.0 >> bit & 1 != 0);
+    match () {
+        () if waits(schema.name) => "wait",
+        () if is("network") => "network",
+        () if is("memory") => "memory",
+        () if is("process") => "process",
+        () if is("file") || is("desc") => "file",
+        () => "other",
+    }
+}
+
+/// All but strings and columns.
+fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
+    let processes = timeline.processes.all().iter();
+    let begin = if timeline.begin == u64::MAX { 0 } else { timeline.begin };
+    let processes: Vec<Value> = processes
+        .map(|p| {
+            json!({
+                "pid": p.pid, "parent": p.parent, "name": p.name, "first": p.first.saturating_sub(begin),
+                "last": p.last.saturating_sub(begin), "exit": p.exit,
+            })
+        })
+        .collect();
+    let threads: Vec<Value> = timeline.processes.threads().iter().map(|t| json!([t.tid, t.process, t.name])).collect();
+    let rows: Vec<Value> = rows
+        .iter()
+        .map(|row| {
+            let (process, thread) = match row.of {
+                Of::Process(process) => (process, None),
+                Of::Thread(thread) => (timeline.processes.of_thread(thread), Some(thread)),
+            };
+            json!([row.kind as u8, process, thread, row.depth, row.len(), row.has()])
+        })
+        .collect();
+    let sorts: serde_json::Map<String, Value> =
+        SCHEMAS.iter().map(|schema| (schema.name.to_owned(), sort(schema).into())).collect();
+    let errors: Vec<Value> = ERRNO.iter().map(|(n, name, what)| json!([n, name, what])).collect();
+    json!({
+        "begin": begin.to_string(),
+        "end": timeline.last.saturating_sub(begin),
+        "stats": timeline.stats.to_json(),
+        "kinds": Kind::NAMES,
+        "columns": NAMES,
+        "processes": processes,
+        "threads": threads,
+        "rows": rows,
+        "functions": timeline.functions.view().names(),
+        "frames": timeline.frames.all(),
+        "stacks": timeline.frames.stacks().collect::<Vec<_>>(),
+        "flows": timeline.flows,
+        "sorts": sorts,
+        "errors": errors,
+        "lost": timeline.lost,
+        "untold": timeline.untold,
+        "deep": timeline.functions.view().deep,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        let of = |text: &str| {
+            let mut out = Vec::new();
+            base64(text.as_bytes(), &mut out);
+            String::from_utf8(out).expect("ASCII")
+        };
+        let known = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        for (length, expected) in known.iter().enumerate() {
+            assert_eq!(of(&"foobar"[..length]), *expected);
+        }
+    }
+}

@@ -1,0 +1,335 @@
+// The picture: lanes below each other, drawn for the range that is looked at. In a lane, no pixel is drawn twice: what is too
+// narrow to be seen apart is one box.
+
+const view = {
+  from: 0, to: 1, top: 0, range: null, chosen: null, closed: new Set(), found: null, matches: 0, dragged: null,
+};
+const LABEL = 190, RULER = 22, HEAD = 20;
+const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, lost: 8 };
+const canvas = document.getElementById('picture'), pen = canvas.getContext('2d');
+let lanes = [], height = 0, colours = {}, width = 0, tall = 0;
+
+const COLOURS = ['back', 'text', 'faint', 'line', 'head', 'select', 'mark', 'file', 'network', 'wait', 'memory', 'process', 'other', 'function',
+  'function2', 'run', 'off', 'ready', 'sample', 'failed', 'heap', 'found'];
+
+const recolour = () => {
+  const style = getComputedStyle(document.documentElement);
+  colours = Object.fromEntries(COLOURS.map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
+};
+
+// The lanes, from the top: a head for each process, then its curve, then its threads.
+const arrange = () => {
+  lanes = [];
+  let y = 0, process = null, thread = null;
+  const lane = (of, high) => { lanes.push({ y, high, ...of }); y += high; };
+  for (const row of trace.rows) {
+    if (row.process !== process) {
+      [process, thread] = [row.process, null];
+      if (y) y += 6;
+      lane({ head: process }, HEAD);
+    }
+    if (view.closed.has(process)) continue;
+    if (row.thread !== null && row.thread !== thread) {
+      thread = row.thread;
+      y += 3;
+    }
+    lane({ row }, HEIGHT[row.kind]);
+  }
+  // The first lane of a thread has its name.
+  thread = null;
+  for (const one of lanes) {
+    if (!one.row) { thread = null; continue; }
+    one.first = one.row.thread !== thread;
+    thread = one.row.thread;
+  }
+  height = y;
+};
+
+const x = time => LABEL + (time - view.from) / (view.to - view.from) * (width - LABEL);
+const timeAt = pixel => view.from + (pixel - LABEL) / (width - LABEL) * (view.to - view.from);
+
+const colourOf = (row, i) => {
+  switch (row.kind) {
+    case 'call': return colours[trace.sorts[trace.strings[row.name[i]]] || 'other'];
+    case 'function': return colours[(row.depth + row.name[i]) % 2 ? 'function2' : 'function'];
+    case 'run': {
+      const name = trace.strings[row.name[i]];
+      return name === 'on a processor' ? colours.run : name === 'waits for a processor' ? colours.ready : colours.off;
+    }
+    case 'sample': return colours.sample;
+    case 'lost': return colours.failed;
+    default: return colours.mark;
+  }
+};
+
+// Finds what has a text in its name, its arguments, its path, or its error: the strings are searched, not the items.
+const search = text => {
+  view.matches = 0;
+  const wanted = text.trim().toLowerCase();
+  view.found = wanted || null;
+  const strings = wanted ? Uint8Array.from(trace.strings, s => s.toLowerCase().includes(wanted) ? 1 : 0) : null;
+  const errors = new Set(wanted ? trace.errors.filter(([, name, what]) => name.toLowerCase() === wanted || what.toLowerCase() === wanted).map(e => e[0]) : []);
+  for (const row of trace.rows) {
+    row.hits = null;
+    if (!wanted || row.kind === 'run') continue;
+    const hits = [], call = row.kind === 'call';
+    for (let i = 0; i < row.n; i++) {
+      if (strings[row.name[i]] || row.text && strings[row.text[i]] || call && (strings[row.subject[i]] || errors.has(-row.value[i]))) hits.push(i);
+    }
+    row.hits = hits;
+    view.matches += hits.length;
+  }
+};
+
+const fits = (text, room) => {
+  const chars = Math.floor(room / 6.2);
+  return chars < 3 ? '' : text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;
+};
+
+// Draws an item, and returns where it ends.
+const drawItem = (row, i, y, high, found) => {
+  const { start, end } = row;
+  const left = Math.max(x(start[i]), LABEL), right = Math.min(Math.max(x(end[i]), left + 1), width);
+  pen.fillStyle = found ? colours.found : colourOf(row, i);
+  pen.fillRect(left, y, right - left, high);
+  if (row.kind === 'lost') hatch(left, y, Math.max(right - left, 5), high);
+  if (errorOf(row, i)) {
+    pen.fillStyle = colours.failed;
+    pen.fillRect(left, y + high - 3, right - left, 3);
+  }
+  if (right - left > 24 && high > 9 && row.kind !== 'run') {
+    pen.fillStyle = colours.text;
+    const text = fits(row.kind === 'mark' ? titleOf(row, i) : trace.strings[row.name[i]], right - left - 4);
+    if (text) pen.fillText(text, left + 3, y + high - 3.5);
+  }
+  return right;
+};
+
+// Boxes of slices, ticks of what takes no time.
+const drawRow = (lane, y) => {
+  const { row } = lane, { start, end, hidden } = row, high = lane.high - 1;
+  if (row.kind === 'heap') return drawCurve(row, y, high);
+  pen.globalAlpha = view.found && row.kind !== 'run' ? 0.35 : 1;
+  // The first that ends in the range: ends are in order too, as nothing overlaps in a row.
+  let i = atLeast(end, view.from);
+  while (i < row.n && start[i] < view.to) {
+    if (hidden && hidden[i]) { i++; continue; }
+    const right = drawItem(row, i, y, high, false);
+    // The next that is not under this pixel.
+    i = Math.max(i + 1, nextAtLeast(end, timeAt(right), i));
+  }
+  pen.globalAlpha = 1;
+  drawHits(row, y, high);
+};
+
+// What is found, over the rest.
+const drawHits = (row, y, high) => {
+  const { hits, start, end } = row;
+  if (!hits || !hits.length) return;
+  let lo = 0, hi = hits.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (end[hits[mid]] < view.from) lo = mid + 1; else hi = mid;
+  }
+  for (let n = lo, until = -1; n < hits.length && start[hits[n]] < view.to; n++) {
+    const i = hits[n];
+    if (row.hidden && row.hidden[i] || x(end[i]) < until) continue;
+    until = drawItem(row, i, y, high, true);
+  }
+};
+
+const hatch = (left, y, wide, high) => {
+  pen.strokeStyle = colours.back;
+  pen.beginPath();
+  for (let at = left; at < left + wide; at += 4) { pen.moveTo(at, y + high); pen.lineTo(at + 4, y); }
+  pen.stroke();
+};
+
+// What is outstanding after each item of a heap.
+const outstanding = row => {
+  if (!row.sum) {
+    row.sum = new Float64Array(row.n);
+    let sum = 0, most = 1;
+    for (let i = 0; i < row.n; i++) { sum += row.value[i]; row.sum[i] = sum; most = Math.max(most, sum); }
+    row.most = most;
+  }
+  return row.sum;
+};
+
+const drawCurve = (row, y, high) => {
+  const sum = outstanding(row);
+  let i = atLeast(row.start, view.from), level = i ? sum[i - 1] : 0;
+  const to = n => y + high - Math.max(n, 0) / row.most * (high - 2);
+  pen.fillStyle = colours.heap;
+  pen.beginPath();
+  pen.moveTo(LABEL, y + high);
+  pen.lineTo(LABEL, to(level));
+  while (i < row.n && row.start[i] <= view.to) {
+    // The highest under a pixel.
+    const pixel = Math.floor(x(row.start[i])), next = atLeast(row.start, timeAt(pixel + 1), i);
+    let top = level;
+    for (let k = i; k < Math.min(next, i + 500); k++) top = Math.max(top, sum[k]);
+    pen.lineTo(pixel, to(level));
+    pen.lineTo(pixel, to(top));
+    i = Math.max(next, i + 1);
+    level = sum[i - 1];
+    pen.lineTo(pixel + 1, to(level));
+  }
+  pen.lineTo(width, to(level));
+  pen.lineTo(width, y + high);
+  pen.fill();
+  pen.fillStyle = colours.faint;
+  pen.fillText(`outstanding, at most ${bytes(row.most)}`, LABEL + 4, y + 10);
+};
+
+// Steps of a ruler: 1, 2, 5 times a power of ten.
+const stepOf = span => {
+  const rough = span / Math.max((width - LABEL) / 110, 1), power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map(n => n * power).find(n => n >= rough);
+};
+
+const drawRuler = () => {
+  pen.fillStyle = colours.head;
+  pen.fillRect(0, 0, width, RULER);
+  const step = Math.max(stepOf(view.to - view.from), 1);
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / 1e9)));
+  pen.strokeStyle = colours.line;
+  pen.fillStyle = colours.faint;
+  pen.beginPath();
+  for (let n = Math.ceil(view.from / step); n * step <= view.to; n++) {
+    const at = Math.round(x(n * step)) + 0.5;
+    pen.moveTo(at, RULER - 6);
+    pen.lineTo(at, tall);
+    pen.fillText(`${(n * step / 1e9).toFixed(Math.min(digits, 9))} s`, at + 3, 14);
+  }
+  pen.stroke();
+};
+
+// Arrows to what is chosen and from it: who has begun or woken whom.
+const drawFlows = () => {
+  const wanted = view.chosen && view.chosen.row.thread;
+  if (wanted === null || wanted === undefined) return;
+  const middle = new Map();
+  for (const lane of lanes) {
+    if (lane.row && lane.row.thread !== null && !middle.has(lane.row.thread)) middle.set(lane.row.thread, lane.y - view.top + RULER + lane.high / 2);
+  }
+  let drawn = 0;
+  pen.strokeStyle = pen.fillStyle = colours.mark;
+  for (const [time, from, to] of trace.flows) {
+    const at = time - trace.begin;
+    if (at < view.from || at > view.to || from !== wanted && to !== wanted || !middle.has(from) || !middle.has(to) || from === to) continue;
+    const a = middle.get(from), b = middle.get(to), px = x(at), down = b > a ? 1 : -1;
+    pen.beginPath();
+    pen.moveTo(px, a);
+    pen.lineTo(px, b);
+    pen.stroke();
+    pen.beginPath();
+    pen.moveTo(px, b);
+    pen.lineTo(px - 4, b - 7 * down);
+    pen.lineTo(px + 4, b - 7 * down);
+    pen.fill();
+    if (++drawn > 300) break;
+  }
+};
+
+const resize = () => {
+  const ratio = window.devicePixelRatio || 1;
+  [width, tall] = [canvas.clientWidth, canvas.clientHeight];
+  [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(tall * ratio)];
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+};
+
+let drawn = { ms: 0 };
+
+const draw = () => {
+  const begun = performance.now();
+  pen.font = '11px system-ui, sans-serif';
+  pen.fillStyle = colours.back;
+  pen.fillRect(0, 0, width, tall);
+  view.top = Math.max(0, Math.min(view.top, height - (tall - RULER) + 20));
+  drawRuler();
+  pen.save();
+  pen.beginPath();
+  pen.rect(0, RULER, width, tall - RULER);
+  pen.clip();
+  // Lanes that are seen.
+  let first = 0, last = lanes.length;
+  while (first < last) {
+    const mid = (first + last) >> 1;
+    if (lanes[mid].y + lanes[mid].high < view.top) first = mid + 1; else last = mid;
+  }
+  const names = [];
+  for (let n = first; n < lanes.length && lanes[n].y - view.top < tall; n++) {
+    const lane = lanes[n], y = lane.y - view.top + RULER;
+    if (!lane.row) {
+      const process = trace.processes[lane.head];
+      pen.fillStyle = colours.head;
+      pen.fillRect(0, y, width, lane.high);
+      pen.fillStyle = colours.text;
+      const sign = view.closed.has(lane.head) ? '▸' : '▾';
+      const how = process.exit === null ? '' : process.exit < 0 ? `  killed by signal ${-process.exit}` : process.exit ? `  exit ${process.exit}` : '';
+      pen.font = 'bold 11px system-ui, sans-serif';
+      pen.fillText(`${sign} ${process.name || '?'} ${process.pid}${how}`, 6, y + 14);
+      pen.font = '11px system-ui, sans-serif';
+      continue;
+    }
+    drawRow(lane, y);
+    names.push([lane, y]);
+  }
+  // Names stand in front of what reaches below them.
+  pen.fillStyle = colours.back;
+  for (const [lane, y] of names) pen.fillRect(0, y, LABEL - 2, lane.high);
+  pen.fillStyle = colours.faint;
+  for (const [lane, y] of names) {
+    const text = lane.row.thread === null ? 'heap' : lane.first ? `${threadOf(lane.row)[2] || '?'} ${threadOf(lane.row)[0]}` : '';
+    if (text) pen.fillText(fits(text, LABEL - 26), 18, y + Math.min(lane.high, 15) - 3);
+  }
+  drawFlows();
+  if (view.chosen) {
+    const lane = lanes.find(one => one.row === view.chosen.row), { row, i } = view.chosen;
+    if (lane) {
+      const left = Math.max(x(row.start[i]), LABEL), right = Math.min(Math.max(x(row.end[i]), left + 2), width);
+      if (right > LABEL && left < width) {
+        pen.strokeStyle = colours.text;
+        pen.lineWidth = 2;
+        pen.strokeRect(left - 1, lane.y - view.top + RULER - 1, right - left + 2, lane.high + 1);
+        pen.lineWidth = 1;
+      }
+    }
+  }
+  pen.restore();
+  const range = view.dragged || view.range;
+  if (range) {
+    pen.fillStyle = colours.select;
+    pen.fillRect(Math.max(x(range[0]), LABEL), 0, Math.min(x(range[1]), width) - Math.max(x(range[0]), LABEL), tall);
+  }
+  drawn = { ms: performance.now() - begun };
+};
+
+let waiting = false;
+const redraw = () => {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(() => { waiting = false; draw(); });
+};
+
+// What is drawn at a pixel: a lane, and the item there.
+const hit = (px, py) => {
+  if (py < RULER) return null;
+  const y = py - RULER + view.top;
+  const lane = lanes.find(one => y >= one.y && y < one.y + one.high);
+  if (!lane || !lane.row || px < LABEL) return lane ? { lane } : null;
+  const { row } = lane;
+  if (row.kind === 'heap') {
+    const i = atLeast(row.start, timeAt(px + 1)) - 1;
+    return i < 0 ? { lane } : { lane, row, i };
+  }
+  const near = 3 * (view.to - view.from) / Math.max(width - LABEL, 1), time = timeAt(px);
+  let i = atLeast(row.end, time - near), best = null;
+  for (let n = 0; i < row.n && row.start[i] <= time + near && n < 1000; i++, n++) {
+    if (row.hidden && row.hidden[i]) continue;
+    const off = time < row.start[i] ? row.start[i] - time : time > row.end[i] ? time - row.end[i] : 0;
+    if (!best || off < best.off) best = { off, i };
+  }
+  return best ? { lane, row, i: best.i } : { lane };
+};

@@ -1,0 +1,160 @@
+//! Processes and threads of a trace, in the order in which they are met.
+
+use events::Event;
+use events::generated::{P_EXEC, P_EXIT, P_FORK};
+use events::names::Names;
+use std::collections::HashMap;
+
+/// A program that a process has executed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Command {
+    /// When, ns.
+    pub time: u64,
+    /// The file, as the call has it.
+    pub file: String,
+    /// The arguments, separated by blanks.
+    pub line: String,
+    /// The working directory; empty where it is not known.
+    pub cwd: String,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Process {
+    pub pid: u32,
+    /// The index of its parent, where that is in the trace.
+    pub parent: Option<usize>,
+    /// What it is called: by the last program that it has executed.
+    pub name: String,
+    /// Whether an exec has named it.
+    named: bool,
+    /// What it has executed.
+    pub commands: Vec<Command>,
+    /// When it begins and ends, as far as events say it: ns.
+    pub first: u64,
+    pub last: u64,
+    /// Its exit status, or the negative number of the signal that has ended it.
+    pub exit: Option<i64>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Thread {
+    pub tid: u32,
+    /// The index of its process.
+    pub process: usize,
+    pub name: String,
+    /// The time of its first event, ns.
+    pub first: u64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Processes {
+    all: Vec<Process>,
+    threads: Vec<Thread>,
+    /// Those that have the number now, ended or not.
+    by_pid: HashMap<u32, usize>,
+    by_tid: HashMap<u32, usize>,
+    /// Parents of processes that no event has come of.
+    parents: HashMap<u32, (u32, u64)>,
+}
+
+const CLONE_THREAD: u64 = 0x10000;
+
+impl Processes {
+    /// The processes.
+    pub fn all(&self) -> &[Process] {
+        &self.all
+    }
+
+    /// The threads.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads
+    }
+
+    /// The process of a thread.
+    pub fn of_thread(&self, thread: usize) -> usize {
+        self.threads.get(thread).map_or(0, |t| t.process)
+    }
+
+    /// The thread with a number, where it is known.
+    pub fn known(&self, tid: u32) -> Option<usize> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    fn process(&mut self, pid: u32, comm: &str, time: u64) -> usize {
+        if let Some(known) = self.by_pid.get(&pid) {
+            return *known;
+        }
+        let (parent, first) = match self.parents.remove(&pid) {
+            Some((parent, time)) => (self.by_pid.get(&parent).copied(), time),
+            None => (None, time),
+        };
+        let name = comm.to_owned();
+        self.all.push(Process { pid, parent, name, first, last: time, ..Process::default() });
+        self.by_pid.insert(pid, self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    /// The thread that an event is of.
+    pub fn thread(&mut self, pid: u32, tid: u32, comm: Option<&[u8]>, time: u64) -> usize {
+        if let Some(known) = self.by_tid.get(&tid).copied()
+            && self.all[self.threads[known].process].pid == pid
+        {
+            let process = self.threads[known].process;
+            self.all[process].last = self.all[process].last.max(time);
+            return known;
+        }
+        let comm = comm.map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
+        let process = self.process(pid, &comm, time);
+        self.all[process].last = self.all[process].last.max(time);
+        self.threads.push(Thread { tid, process, name: comm, first: time });
+        self.by_tid.insert(tid, self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+
+    /// A process has executed a program.
+    pub fn executed(&mut self, process: usize, command: Command) {
+        if let Some(process) = self.all.get_mut(process) {
+            process.commands.push(command);
+        }
+    }
+
+    /// What has happened to a process.
+    pub fn happened(&mut self, ev: &Event<'_>, names: &dyn Names) {
+        let (pid, id) = (ev.pid(), ev.schema.id);
+        // Numbers are used again: by a new thread, which a fork reports.
+        if id == P_FORK.id {
+            let child = ev.value_of("tid") as u32;
+            self.by_tid.remove(&child);
+            if ev.value_of("flags") & CLONE_THREAD == 0 {
+                self.by_pid.remove(&child);
+                self.parents.insert(child, (pid, ev.time()));
+            }
+        }
+        let Some(process) = self.by_pid.get(&pid).copied() else { return };
+        if id == P_EXEC.id {
+            let comm = String::from_utf8_lossy(ev.bytes_of("comm")).into_owned();
+            let thread = self.by_tid.get(&pid).copied();
+            thread.into_iter().for_each(|t| self.threads[t].name.clone_from(&comm));
+            (self.all[process].name, self.all[process].named) = (comm, true);
+        } else if id == P_EXIT.id {
+            let exit = match ev.value_of("signo") {
+                0 => ev.value_of("code") as i64,
+                signal => -(signal as i64),
+            };
+            if ev.tid() == pid {
+                self.all[process].exit = Some(exit);
+            }
+        } else if let Some(thread) = self.by_tid.get(&ev.tid()).copied()
+            && let Some(comm) = names.comm(ev.tid())
+        {
+            let comm = String::from_utf8_lossy(comm).into_owned();
+            if !self.all[process].named && ev.tid() == pid {
+                self.all[process].name.clone_from(&comm);
+            }
+            self.threads[thread].name = comm;
+        }
+    }
+}

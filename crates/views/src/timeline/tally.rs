@@ -1,0 +1,80 @@
+//! What each process has done, added up from the rows.
+
+use super::columns::Row;
+use super::{Kind, Of, Timeline};
+
+/// Of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// System calls.
+    pub calls: u64,
+    /// Those that have failed.
+    pub errors: u64,
+    /// Bytes that calls have read and written.
+    pub read: u64,
+    pub written: u64,
+    /// Calls of functions.
+    pub functions: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Blocks that were allocated.
+    pub blocks: u64,
+    /// On processors, ns, where switches are in the trace.
+    pub ran: Option<u64>,
+}
+
+/// Calls whose results are bytes that were read, and written.
+const READS: [&str; 8] = ["read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "getdents64"];
+const WRITES: [&str; 10] = [
+    "write",
+    "pwrite64",
+    "writev",
+    "pwritev",
+    "pwritev2",
+    "sendto",
+    "sendmsg",
+    "sendfile",
+    "copy_file_range",
+    "splice",
+];
+
+/// Of all processes, by their indices.
+pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {
+    let mut all = vec![Tally::default(); timeline.processes.all().len()];
+    let names: Vec<&str> = timeline.strings.all().collect();
+    let name = |n: u32| names.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default();
+    for row in timeline.ordered() {
+        let Some(tally) = all.get_mut(process(timeline, row)) else { continue };
+        match row.kind {
+            Kind::Function => tally.functions += row.len(),
+            Kind::Sample => tally.samples += row.len(),
+            Kind::Heap => tally.blocks += row.items().filter(|i| i.subject == 0).count() as u64,
+            Kind::Run => {
+                let on = row.items().filter(|i| name(i.name) == super::ON).map(|i| i.length).sum::<u64>();
+                *tally.ran.get_or_insert(0) += on;
+            }
+            Kind::Call => {
+                for item in row.items() {
+                    tally.calls += 1;
+                    let bytes = u64::try_from(item.value).unwrap_or(0);
+                    match name(item.name) {
+                        _ if (-4095..0).contains(&item.value) => tally.errors += 1,
+                        name if READS.contains(&name) => tally.read = tally.read.saturating_add(bytes),
+                        name if WRITES.contains(&name) => tally.written = tally.written.saturating_add(bytes),
+                        _ => {}
+                    }
+                }
+            }
+            Kind::Mark | Kind::Lost => {}
+        }
+    }
+    all
+}
+
+/// The process of a row.
+pub(super) fn process(timeline: &Timeline, row: &Row) -> usize {
+    match row.of {
+        Of::Process(process) => process,
+        Of::Thread(thread) => timeline.processes.of_thread(thread),
+    }
+}

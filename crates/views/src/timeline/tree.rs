@@ -1,0 +1,127 @@
+//! `processes`: who started whom, when, with what, and what became of it.
+//!
+//! ```text
+//!   pid    began      for     exit calls errors  read written process
+//! 25867  0.000 s   58.4 s        0  5012     12 1.2 K     300 sh load.sh
+//! 25870  0.001 s   3.29 s        0 41234      3  20 M       0 ├ find /usr
+//! 25871  3.292 s   1.10 s SIGSEGV   312       0 1.0 K       0 └ grep -r x
+//! ```
+
+use super::Timeline;
+use super::processes::Process;
+use super::tally::{self, Tally};
+use crate::table::{Align, Table};
+use crate::units::{duration, size};
+use crate::write::json as w;
+use crate::{escape, names};
+use serde_json::{Value, json};
+
+/// Bytes of a command line that are shown.
+const LINE: usize = 200;
+
+/// Appends the tree.
+pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+    let (all, tallies) = (timeline.processes.all(), tally::of(timeline));
+    let has = |what: fn(&Tally) -> bool| tallies.iter().any(what);
+    let (ran, functions, bytes) =
+        (has(|t| t.ran.is_some()), has(|t| t.functions > 0), has(|t| t.read > 0 || t.written > 0));
+    let right = |name: &'static str| (name, Align::Right);
+    let mut head = vec![right("pid"), right("began"), right("for"), right("exit")];
+    head.extend(ran.then_some(right("ran")));
+    head.extend([right("calls"), right("errors")]);
+    head.extend(bytes.then_some([right("read"), right("written")]).into_iter().flatten());
+    head.extend(functions.then_some(right("functions")));
+    head.push(("process", Align::Left));
+    let mut table = Table::list(head);
+    in_order(all, &mut |n, branch| {
+        let (Some(p), Some(t)) = (all.get(n), tallies.get(n)) else { return };
+        let some = |n: u64| if n == 0 { String::new() } else { n.to_string() };
+        let began = p.first.saturating_sub(timeline.begin);
+        let mut cells = vec![p.pid.to_string(), duration(began), duration(p.last.saturating_sub(p.first)), exit(p)];
+        cells.extend(ran.then(|| t.ran.map_or_else(String::new, duration)));
+        cells.extend([some(t.calls), some(t.errors)]);
+        let bytes_of = |n| if n == 0 { String::new() } else { size(n) };
+        cells.extend(bytes.then(|| [bytes_of(t.read), bytes_of(t.written)]).into_iter().flatten());
+        cells.extend(functions.then(|| some(t.functions)));
+        cells.push(branch + &line(p));
+        table.row(cells);
+    });
+    table.write(out);
+}
+
+/// What it has executed, in the order of time: the last is what it is.
+fn line(p: &Process) -> String {
+    let mut out = Vec::new();
+    let last = p.commands.last().map_or(&p.name, |c| &c.line);
+    escape::name(last.as_bytes(), &mut out);
+    for c in p.commands.iter().rev().skip(1) {
+        out.extend_from_slice(b"  (was: ");
+        escape::name(c.line.as_bytes(), &mut out);
+        out.push(b')');
+    }
+    let text = String::from_utf8_lossy(&out).into_owned();
+    match text.char_indices().nth(LINE) {
+        Some((end, _)) => text[..end].to_owned() + "...",
+        None if text.is_empty() => "?".into(),
+        None => text,
+    }
+}
+
+/// How it has ended; empty where it has not, as far as the trace says.
+fn exit(p: &Process) -> String {
+    match p.exit {
+        None => String::new(),
+        Some(code @ 0..) => code.to_string(),
+        Some(signal) => {
+            names::signal(signal.unsigned_abs()).map_or_else(|| format!("signal {}", -signal), str::to_owned)
+        }
+    }
+}
+
+/// Each process below its parent, in the order in which they began.
+fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String)) {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); all.len()];
+    let mut tops = Vec::new();
+    for (n, p) in all.iter().enumerate() {
+        // A parent is met before its children: no circle is possible.
+        match p.parent.filter(|parent| *parent < n) {
+            Some(parent) => children[parent].push(n),
+            None => tops.push(n),
+        }
+    }
+    // What is still to be shown, the next last: the process, what is in front of it, whether it is the last of its parent.
+    let mut rest: Vec<(usize, String, Option<bool>)> =
+        tops.into_iter().rev().map(|n| (n, String::new(), None)).collect();
+    while let Some((n, before, last)) = rest.pop() {
+        let (branch, below) = match last {
+            None => ("", ""),
+            Some(true) => ("└ ", "  "),
+            Some(false) => ("├ ", "│ "),
+        };
+        each(n, format!("{before}{branch}"));
+        let below = before + below;
+        let of = &children[n];
+        rest.extend(of.iter().enumerate().rev().map(|(i, c)| (*c, below.clone(), Some(i + 1 == of.len()))));
+    }
+}
+
+/// Appends an object for each process, in the order in which they are met (docs/JSON.md).
+pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
+    for (p, t) in timeline.processes.all().iter().zip(tally::of(timeline)) {
+        let parent = p.parent.and_then(|n| timeline.processes.all().get(n));
+        let commands: Vec<Value> = p
+            .commands
+            .iter()
+            .map(|c| json!({ "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd }))
+            .collect();
+        let object = json!({
+            "v": 1, "type": "process", "pid": p.pid, "parent": parent.map(|p| p.pid), "comm": p.name, "commands": commands,
+            "first_ns": p.first, "last_ns": p.last,
+            "exit": p.exit.filter(|code| *code >= 0), "signal": p.exit.filter(|code| *code < 0).map(|signal| -signal),
+            "cpu_ns": t.ran, "calls": t.calls, "errors": t.errors, "read_bytes": t.read, "written_bytes": t.written,
+            "functions": t.functions, "samples": t.samples, "blocks": t.blocks,
+        });
+        w::value(out, &object);
+        out.push(b'\n');
+    }
+}

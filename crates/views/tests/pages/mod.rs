@@ -1,0 +1,285 @@
+//! Everything of a trace in a browser, used as a person does: looked at, searched, zoomed, clicked, filtered, walked through by keys.
+
+use crate::Browser;
+use crate::build::Call;
+use events::Event;
+use events::dynamic::{self, Field};
+use events::functions;
+use events::generated::P_EXEC;
+use events::names::{FdName, Frame, FunctionName, Names, Stack};
+use events::types::{Fmt, Int, Type};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+use views::View;
+use views::timeline::{Timeline, html};
+use views::trace_stats::{Trace, TraceStats};
+
+/// Knows processes 7 and 8, functions 1 and 2, and stack 1.
+struct Known;
+
+const HOSTILE: &str = "</script><img src=x onerror=\"window.owned = 1\"><!--\u{202e}\u{1}";
+
+impl Names for Known {
+    fn fd(&self, _: u32, fd: i32) -> Option<&FdName> {
+        static LOG: FdName = FdName { path: Vec::new(), detail: Vec::new() };
+        static NAMED: std::sync::OnceLock<FdName> = std::sync::OnceLock::new();
+        let named = NAMED.get_or_init(|| FdName { path: b"/var/log/app".to_vec(), ..LOG.clone() });
+        (fd == 3).then_some(named)
+    }
+    fn comm(&self, tid: u32) -> Option<&[u8]> {
+        match tid {
+            7 => Some(b"app"),
+            8 => Some(HOSTILE.as_bytes()),
+            _ => None,
+        }
+    }
+    fn function(&self, number: u32) -> Option<FunctionName<'_>> {
+        let name = match number {
+            1 => "main",
+            2 => "parse",
+            _ => return None,
+        };
+        Some(FunctionName { name, symbol: name, module: "/usr/bin/app", build_id: &[], address: 0, aliases: &[] })
+    }
+    fn stack(&self, id: u64) -> Option<Stack<'_>> {
+        (id == 1).then_some(Stack { kernel: false, ended: 1, guessed: 0, frames: &[0x10, 0x20] })
+    }
+    fn frames(&self, _: u32, _: u64, _: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
+        each(&Frame { function: "parse", module: "/usr/bin/app", file: "src/parse.c", line: 12, ..Frame::default() });
+        each(&Frame { function: "main", module: "/usr/bin/app", file: "src/main.c", line: 3, ..Frame::default() });
+    }
+}
+
+/// ms, as ns of a clock that has run for a while.
+fn at(ms: u64) -> u64 {
+    5_000_000_000 + ms * 1_000_000
+}
+
+fn probe(name: &str, fields: &[&str]) -> &'static events::Schema {
+    let ty = |field: &str| {
+        let fmt = if field == "ustack" { Fmt::Stack } else { Fmt::Dec };
+        Type::Int(Int { size: 8, signed: false, fmt })
+    };
+    let fields: Vec<Field> = fields.iter().map(|f| Field { name: (*f).into(), ty: ty(f) }).collect();
+    dynamic::class(name, &fields).expect("a class")
+}
+
+/// Two processes over 100 ms: calls of which one fails, functions, samples, allocations, switches, a signal, something lost.
+fn events() -> Vec<Vec<u8>> {
+    let call = |name: &str, from: u64, to: u64| Call::new(name).times(at(from), at(to)).who(7, 7);
+    let point = |schema, time: u64| Call::of(schema).times(at(time), at(time)).who(7, 7);
+    let function = |schema, number: u64, time: u64| point(schema, time).arg("number", number);
+    let sample = probe("profile:hz:99", &["ustack"]);
+    let malloc = probe("heap:malloc", &["address", "size", "ustack"]);
+    let free = probe("heap:free", &["address", "ustack"]);
+    let switch = probe("tracepoint:sched:sched_switch", &["prev_pid", "prev_state", "next_pid"]);
+    let mut all = vec![
+        point(&P_EXEC, 0).str("comm", b"app"),
+        call("openat", 1, 2).str("filename", b"/etc/passwd").ret(3),
+        function(functions::entry(), 1, 3),
+        function(functions::entry(), 2, 10),
+        call("openat", 12, 13).str("filename", HOSTILE.as_bytes()).ret(-2),
+        point(sample, 15).arg("ustack", 1),
+        point(malloc, 16).arg("address", 0x1000).arg("size", 4096).arg("ustack", 1),
+        point(malloc, 17).arg("address", 0x3000).arg("size", 100).arg("ustack", 1),
+        point(sample, 20).arg("ustack", 1),
+        call("read", 22, 62).arg("fd", 3).ret(500),
+        point(switch, 22).arg("prev_pid", 7).arg("prev_state", 1).arg("next_pid", 0),
+        point(switch, 62).arg("prev_pid", 0).arg("next_pid", 7),
+        function(functions::exit(), 2, 70),
+        point(free, 71).arg("address", 0x1000),
+        point(functions::lost(), 75).arg("records", 17),
+        Call::process("signal").times(at(80), at(80)).who(7, 7).arg("signo", 15),
+        function(functions::exit(), 1, 90),
+        call("write", 91, 92).arg("fd", 3).ret(42).who(8, 8),
+        Call::process("exit").times(at(100), at(100)).who(7, 7).arg("code", 3),
+    ];
+    all.extend((93..98).map(|n| call("getppid", n, n + 1).ret(1).who(8, 8)));
+    all.iter().map(Call::encode).collect()
+}
+
+fn page() -> String {
+    let stats = TraceStats::new(Trace { command: format!("app {HOSTILE}"), ..Trace::default() });
+    let (mut view, mut out) = (Timeline::new(stats, html::write), Vec::new());
+    for bytes in events() {
+        let ev = Event::parse(&bytes).expect("an event");
+        view.see(&ev);
+        view.event(&ev, &Known, &mut out);
+    }
+    view.lost(17);
+    view.end(&mut out);
+    String::from_utf8(out).expect("UTF-8")
+}
+
+/// What the scripts use.
+const TOOLS: &str = "
+    const wait = ms => new Promise(f => setTimeout(f, ms));
+    const text = id => document.getElementById(id).textContent;
+    const key = (k, more = {}) => dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true, ...more }));
+    const press = (k, more) => { canvas.dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true, ...more })); };
+    const mouse = (kind, px, py, more = {}) => {
+        const b = canvas.getBoundingClientRect();
+        canvas.dispatchEvent(new PointerEvent(kind, { clientX: b.x + px, clientY: b.y + py, bubbles: true, ...more }));
+    };
+    const click = (px, py) => { mouse('pointerdown', px, py); mouse('pointerup', px, py); };
+    const rowOf = (kind, depth = 0) => trace.rows.find(r => r.kind === kind && r.depth === depth);
+    const place = (row, time) => { const lane = lanes.find(l => l.row === row); return [x(time), lane.y - view.top + RULER + lane.high / 2]; };
+    const pixel = (row, time) => {
+        const ratio = devicePixelRatio, [px, py] = place(row, time);
+        return Array.from(pen.getImageData(Math.round(px * ratio), Math.round((py - 4) * ratio), 1, 1).data);
+    };
+    const tab = name => { Array.from(document.querySelectorAll('#tabs button')).find(b => b.textContent === name).click(); };
+    const table = () => Array.from(document.querySelectorAll('#panel tbody tr'), tr => Array.from(tr.cells, td => td.textContent).join('|'));
+    const ms = 1e6;
+";
+
+fn ask(browser: &Browser, hash: &str, script: &str) -> Value {
+    let r = browser.ask_page(&page(), hash, &format!("{TOOLS} {script}"));
+    assert_eq!((&r["errors"], &r["loaded"]), (&json!([]), &json!([])), "{r}");
+    assert_eq!(browser.requests.load(Ordering::Relaxed), 0);
+    r
+}
+
+#[test]
+fn all_that_is_in_a_trace_is_in_the_page() {
+    let Some(browser) = Browser::new() else { return };
+    let r = ask(
+        &browser,
+        "",
+        "r.counts = {}; trace.rows.forEach(row => { r.counts[row.kind] = (r.counts[row.kind] || 0) + row.n; });
+         r.title = text('title'); r.note = text('notes'); r.owned = window.owned; r.images = document.querySelectorAll('img').length;
+         const call = rowOf('call'); r.calls = Array.from(call.start.keys(), i => [titleOf(call, i), call.start[i] / ms, call.end[i] / ms]);
+         r.functions = [0, 1].map(d => { const f = rowOf('function', d); return [trace.strings[f.name[0]], f.start[0] / ms, f.end[0] / ms]; });
+         r.runs = Array.from(rowOf('run').name, n => trace.strings[n]); r.exit = trace.processes[0].exit;
+         r.files = Array.from(call.subject, s => trace.strings[s]); r.heap = Array.from(rowOf('heap').value);
+         r.lost = rowOf('lost').value[0]; r.drawn = pixel(call, 40 * ms); r.empty = pixel(call, 80 * ms);
+         r.hatched = pixel(rowOf('lost'), 75 * ms);",
+    );
+    let counts = json!({"call": 9, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1});
+    assert_eq!(r["counts"], counts);
+    assert!(r["title"].as_str().is_some_and(|t| t.starts_with("app </script>")), "{}", r["title"]);
+    assert!(r["note"].as_str().is_some_and(|t| t.contains("17 events are missing")), "{}", r["note"]);
+    assert_eq!((&r["owned"], &r["images"]), (&Value::Null, &json!(0)));
+    assert_eq!(r["calls"][0], json!([r#"openat(0, "/etc/passwd", O_RDONLY) = 3"#, 1, 2]));
+    assert_eq!(r["calls"][2], json!(["read(3, NULL, 0) = 500", 22, 62]), "{}", r["calls"]);
+    assert_eq!(r["functions"], json!([["main", 3, 90], ["parse", 10, 70]]));
+    assert_eq!((&r["runs"], &r["exit"]), (&json!(["on a processor", "waits"]), &json!(3)));
+    assert_eq!((&r["files"][0], &r["files"][2]), (&json!("/etc/passwd"), &json!("/var/log/app")));
+    assert_eq!((&r["heap"], &r["lost"]), (&json!([4096, 100, -4096]), &json!(17)));
+    // Something is drawn where a call is, and nothing where none is.
+    assert_ne!(r["drawn"], r["empty"]);
+    assert_ne!(r["hatched"], r["empty"]);
+}
+
+#[test]
+fn a_click_shows_everything_that_was_captured() {
+    let Some(browser) = Browser::new() else { return };
+    let r = ask(
+        &browser,
+        "",
+        "const call = rowOf('call'); click(...place(call, 12.5 * ms)); r.call = text('detail');
+         click(...place(rowOf('sample'), 15 * ms)); r.sample = text('detail');
+         click(...place(rowOf('function', 1), 40 * ms)); r.function = text('detail');
+         mouse('pointermove', ...place(call, 40 * ms)); r.tip = [document.getElementById('tip').hidden, text('tip')];
+         click(40, RULER + 5); r.folded = lanes.filter(l => l.row && l.row.process === 0).length; click(40, RULER + 5);
+         r.unfolded = lanes.filter(l => l.row && l.row.process === 0).length > 0;",
+    );
+    let has = |what: &str, texts: &[&str]| {
+        let text = r[what].as_str().unwrap_or_default();
+        texts.iter().for_each(|t| assert!(text.contains(t), "{what}: {t}: {text}"));
+    };
+    has("call", &["ENOENT: No such file or directory", "0.012000000 s", "1.00 ms", "app 7"]);
+    has("sample", &["profile:hz:99", "parse  parse.c:12\nmain  main.c:3"]);
+    has("function", &["parse", "60.0 ms", "depth1"]);
+    assert_eq!(r["tip"], json!([false, "read(3, NULL, 0) = 500  40.0 ms"]));
+    assert_eq!((&r["folded"], &r["unfolded"]), (&json!(0), &json!(true)));
+}
+
+#[test]
+fn a_range_has_tables_and_an_address() {
+    let Some(browser) = Browser::new() else { return };
+    let r = ask(
+        &browser,
+        "",
+        "const row = rowOf('call'), [left, y] = place(row, 10 * ms), [right] = place(row, 42 * ms);
+         mouse('pointerdown', left, y); mouse('pointermove', (left + right) / 2, y); mouse('pointermove', right, y); mouse('pointerup', right, y);
+         await wait(300); r.range = view.range.map(n => Math.round(n / ms)); r.hash = location.hash; r.calls = table();
+         tab('Functions'); r.functions = table(); tab('Heap'); r.heap = table(); tab('Files'); r.files = table();
+         tab('Processors'); r.processors = table(); tab('Events'); r.events = table().length; tab('Processes'); r.processes = table().length;
+         tab('Flame graph'); r.flame = text('panel'); tab('Trace'); r.trace = text('panel').includes('syscall:openat');
+         press('r'); await wait(200); r.zoomed = [view.from, view.to].map(n => Math.round(n / ms)); press('Escape'); r.none = view.range;
+         press('0'); press('w'); r.nearer = view.to - view.from; press('s'); press('s'); r.farther = view.to - view.from;",
+    );
+    assert_eq!(r["range"], json!([10, 42]));
+    assert!(r["hash"].as_str().is_some_and(|h| h.contains("&r=")), "{}", r["hash"]);
+    // 20 of the 40 ms of read are in it.
+    assert_eq!(r["calls"], json!(["20.0 ms|1||40.0 ms|read", "1.00 ms|1|1|1.00 ms|openat"]));
+    assert_eq!(r["functions"], json!(["32.0 ms|32.0 ms|1|parse", "0 ns|32.0 ms|1|main"]));
+    assert_eq!(r["heap"], json!(["4.1 KiB|2|parse  parse.c:12  ◂  main  main.c:3"]));
+    assert_eq!(r["files"][0], json!("500 B||1||20.0 ms|/var/log/app"));
+    assert_eq!(r["processors"], json!(["12.0 ms|0 ns|20.0 ms|1|app 7"]));
+    assert_eq!((&r["events"], &r["processes"]), (&json!(6), &json!(2)));
+    assert_eq!(r["flame"], json!("all: 2 samples, 100.0 %"));
+    assert_eq!((&r["trace"], &r["zoomed"], &r["none"]), (&json!(true), &json!([10, 42]), &Value::Null));
+    assert!(r["nearer"].as_f64() < r["farther"].as_f64());
+    // The address of a range opens it.
+    let r = ask(&browser, "#t=10000000,50000000&r=20000000,30000000", "r.view = [view.from, view.to, view.range];");
+    assert_eq!(r["view"], json!([10_000_000, 50_000_000, [20_000_000, 30_000_000]]));
+}
+
+#[test]
+fn what_is_searched_for_is_counted_and_walked_through() {
+    let Some(browser) = Browser::new() else { return };
+    let r = ask(
+        &browser,
+        "",
+        "const query = t => { const q = document.getElementById('query'); q.value = t; q.dispatchEvent(new Event('input')); return text('found'); };
+         r.name = query('openat'); r.file = query('/var/log'); r.error = query('ENOENT'); r.none = query('nothing like that'); r.empty = query('');
+         query('openat'); press('n'); const first = view.chosen.i; press('n'); r.next = [first, view.chosen.i]; press('n', { shiftKey: true });
+         r.back = view.chosen.i; query('parse'); r.function = view.matches; query('');
+         press('Escape'); press('ArrowRight'); r.walked = !!view.chosen; const row = view.chosen.row; press('ArrowDown'); r.down = view.chosen.row !== row;
+         r.said = text('detail').length > 0;",
+    );
+    let found = |n: u32| json!(format!("{n} found"));
+    assert_eq!((&r["name"], &r["file"], &r["error"]), (&found(2), &found(2), &found(1)));
+    assert_eq!((&r["none"], &r["empty"]), (&found(0), &json!("")));
+    assert_eq!((&r["next"], &r["back"]), (&json!([0, 1]), &json!(0)));
+    assert_eq!(r["function"], json!(1));
+    assert_eq!((&r["walked"], &r["down"], &r["said"]), (&json!(true), &json!(true), &json!(true)));
+}
+
+#[test]
+fn a_filter_is_that_of_where() {
+    let Some(browser) = Browser::new() else { return };
+    let r = ask(
+        &browser,
+        "",
+        "const set = t => { const f = document.getElementById('filter'); f.value = t; f.dispatchEvent(new Event('change'));
+            return [trace.rows.filter(w => w.kind === 'call').reduce((n, w) => n + (w.hidden ? w.hidden.filter(h => !h).length : w.n), 0), text('wrong')]; };
+         r.all = ['', 'retval < 0', 'retval == -ENOENT || dur > 10ms', '!contains(path, \"passwd\") && pid == 7', 'comm == \"app\"',
+            'startswith(name, \"open\") && (tid == 7)', 'dru > 1', 'dur >', 'dur > 1 )'].map(set);
+         set('retval < 0'); await wait(200); r.table = table(); set('');",
+    );
+    let all = json!([
+        [9, ""],
+        [1, ""],
+        [2, ""],
+        [2, ""],
+        [3, ""],
+        [2, ""],
+        [2, "no field dru (name, probe, text, path, comm, pid, tid, dur, retval, kind, start)"],
+        [2, "something is missing at the end"],
+        [2, "more than an expression"]
+    ]);
+    assert_eq!(r["all"], all);
+    assert_eq!(r["table"], json!(["1.00 ms|1|1|1.00 ms|openat"]));
+}
+
+#[test]
+fn pictures_of_a_page() {
+    let Some(browser) = Browser::new() else { return };
+    let page = page();
+    browser.screenshot_of("timeline.html", (1200, 700), &page);
+    let dark = page.replace("(prefers-color-scheme: dark)", "all");
+    browser.screenshot_of("timeline-dark.html", (1200, 700), &dark);
+}
