@@ -14,6 +14,7 @@ use views::profile::Frame;
 use views::record::Record;
 use views::stack::Place;
 use views::summary::{Column, Sort, Summary};
+use views::trace_stats::{Trace, TraceStats};
 use views::violations::Violation;
 use views::{Options, View};
 
@@ -112,11 +113,35 @@ fn of_tracers() -> String {
     String::from_utf8(out).expect("JSON")
 }
 
+/// A process that executes a program, reads, and ends, as JSON.
+fn of_processes() -> String {
+    let at = |c: build::Call, from: u64, to: u64| c.times(2_000_100_000 + from, 2_000_100_000 + to).who(8, 8);
+    let all = [
+        build::Call::process("fork").arg("child", 8).arg("tid", 8).times(2_000_100_050, 2_000_100_050),
+        at(build::Call::process("exec").str("comm", b"ls"), 500, 500),
+        at(build::Call::new("execve").str("filename", b"/usr/bin/ls").strv("argv", &[b"ls", b"/"]).ret(0), 100, 600),
+        at(build::Call::new("read").arg("fd", 3).ret(832), 700, 900),
+        at(build::Call::new("openat").str("filename", b"/none").ret(-2), 1_000, 1_200),
+        at(build::Call::process("exit").arg("code", 2), 2_000, 2_000),
+    ];
+    let write = views::timeline::tree::write_json;
+    let (mut view, mut out) = (views::timeline::Timeline::new(TraceStats::new(Trace::default()), write), Vec::new());
+    for bytes in all.iter().map(build::Call::encode) {
+        let ev = Event::parse(&bytes).expect("the builder writes events that parse");
+        view.event(&ev, &NoNames, &mut out);
+    }
+    view.end(&mut out);
+    String::from_utf8(out).expect("JSON")
+}
+
 /// Every example in the documents is what a view wrote of a case.
 #[test]
 fn examples_of_the_documents_are_real() {
     let documents = [
-        (include_str!("../../../docs/JSON.md"), show(&mut Json::new(Options::default())) + &of_tracers()),
+        (
+            include_str!("../../../docs/JSON.md"),
+            show(&mut Json::new(Options::default())) + &of_tracers() + &of_processes(),
+        ),
         (include_str!("../../../docs/RECORD.md"), show(&mut Record::new())),
     ];
     for (document, shown) in documents {

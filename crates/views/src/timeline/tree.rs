@@ -115,13 +115,17 @@ pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
             .map(|c| json!({ "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd }))
             .collect();
         let object = json!({
-            "v": 1, "type": "process", "pid": p.pid, "parent": parent.map(|p| p.pid), "comm": p.name, "commands": commands,
+            "pid": p.pid, "parent": parent.map(|p| p.pid), "comm": p.name, "commands": commands,
             "first_ns": p.first, "last_ns": p.last,
             "exit": p.exit.filter(|code| *code >= 0), "signal": p.exit.filter(|code| *code < 0).map(|signal| -signal),
             "cpu_ns": t.ran, "calls": t.calls, "errors": t.errors, "read_bytes": t.read, "written_bytes": t.written,
             "functions": t.functions, "samples": t.samples, "blocks": t.blocks,
         });
+        // As of all objects, what says what it is stands first.
+        out.extend_from_slice(br#"{"v":1,"type":"process","#);
+        let begin = out.len();
         w::value(out, &object);
+        out.remove(begin);
         out.push(b'\n');
     }
 }
