@@ -76,6 +76,8 @@ const LONG: u64 = 100_000;
 const SWITCH: &str = "tracepoint:sched:sched_switch";
 /// What a thread does that runs.
 const ON: &str = "on a processor";
+/// Files and sockets whose names are remembered: of more, they are made anew.
+const MOST_SUBJECTS: usize = 1 << 16;
 /// Bytes of a string that are shown, and bytes of a text that are kept.
 const STRING: usize = 200;
 const TEXT: usize = 1000;
@@ -101,6 +103,9 @@ pub struct Timeline {
     flows: Vec<[u64; 4]>,
     /// Children that no event has come of.
     children: HashMap<u32, (u64, usize)>,
+    /// Names of calls, by their classes; of files and sockets.
+    calls_by_id: Vec<u32>,
+    subjects: HashMap<Subject, u32>,
     calls: u64,
     /// Calls whose text was left out.
     untold: u64,
@@ -128,6 +133,8 @@ impl Timeline {
             switched: HashMap::new(),
             flows: Vec::new(),
             children: HashMap::new(),
+            calls_by_id: Vec::new(),
+            subjects: HashMap::new(),
             calls: 0,
             untold: 0,
             lost: None,
@@ -176,6 +183,38 @@ impl Timeline {
         String::from_utf8_lossy(&self.line).trim_end().replace('\n', " ")
     }
 
+    /// The file or the socket that a call is about, where that is known.
+    fn subject(&mut self, ev: &Event<'_>, names: &dyn Names) -> u32 {
+        let subject = Subject::of(ev, By::Path, names);
+        if matches!(subject, Subject::None | Subject::Unnamed) {
+            return 0;
+        }
+        if let Some(number) = self.subjects.get(&subject) {
+            return *number;
+        }
+        let number = self.strings.number(&subject.name(By::Path, &[]));
+        if self.subjects.len() < MOST_SUBJECTS {
+            self.subjects.insert(subject, number);
+        }
+        number
+    }
+
+    /// What a call is called.
+    fn name_of_call(&mut self, ev: &Event<'_>) -> u32 {
+        let nth = usize::from(ev.schema.id);
+        match self.calls_by_id.get(nth) {
+            Some(number @ 1..) => *number,
+            _ => {
+                let number = self.strings.number(ev.schema.name);
+                if self.calls_by_id.len() <= nth {
+                    self.calls_by_id.resize(nth + 1, 0);
+                }
+                self.calls_by_id[nth] = number;
+                number
+            }
+        }
+    }
+
     /// A system call.
     fn call(&mut self, ev: &Event<'_>, names: &dyn Names, thread: usize) {
         self.calls += 1;
@@ -195,11 +234,11 @@ impl Timeline {
             let command = Command { time: ev.time(), file, line: arguments(&line), cwd: cwd.unwrap_or_default() };
             self.processes.executed(self.processes.of_thread(thread), command);
         }
-        let subject = subject(ev, names).map_or(0, |path| self.strings.number(&path));
+        let subject = self.subject(ev, names);
         let item = Item {
             start: ev.start(),
             length,
-            name: self.strings.number(ev.schema.name),
+            name: self.name_of_call(ev),
             value: ev.errno().map_or(ev.ret(), |errno| -errno.abs()),
             text,
             stack: self.stack(ev, names),
@@ -281,7 +320,7 @@ impl Timeline {
 
     /// The thread that an event is of.
     fn thread(&mut self, ev: &Event<'_>, names: &dyn Names) -> usize {
-        let thread = self.processes.thread(ev.pid(), ev.tid(), names.comm(ev.tid()), ev.time());
+        let thread = self.processes.thread((ev.pid(), ev.tid()), || names.comm(ev.tid()), ev.time());
         if !self.children.is_empty()
             && let Some((time, parent)) = self.children.remove(&ev.tid())
         {
@@ -334,14 +373,6 @@ fn arguments(line: &str) -> String {
         }
     }
     out
-}
-
-/// The file or the socket that a call is about, where that is known.
-fn subject(ev: &Event<'_>, names: &dyn Names) -> Option<String> {
-    match Subject::of(ev, By::Path, names) {
-        Subject::None | Subject::Unnamed => None,
-        subject => Some(subject.name(By::Path, &[])),
-    }
 }
 
 impl View for Timeline {

@@ -152,16 +152,25 @@ impl Row {
 pub(super) struct Rows {
     all: Vec<Row>,
     by: HashMap<(Of, Kind, u32), usize>,
+    /// The last that was asked for.
+    latest: Option<usize>,
 }
 
 impl Rows {
     /// A row, which may be new.
     pub fn of(&mut self, of: Of, kind: Kind, depth: u32) -> &mut Row {
+        if let Some(latest) = self.latest
+            && let Some(row) = self.all.get(latest)
+            && (row.of, row.kind, row.depth) == (of, kind, depth)
+        {
+            return &mut self.all[latest];
+        }
         let next = self.all.len();
         let nth = *self.by.entry((of, kind, depth)).or_insert(next);
         if nth == next {
             self.all.push(Row::new(of, kind, depth));
         }
+        self.latest = Some(nth);
         &mut self.all[nth]
     }
 

@@ -35,15 +35,21 @@ const LEVEL: u8 = 6;
 
 /// Appends the file.
 pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
-    let mut blocks = Vec::new();
     let rows = timeline.ordered();
-    block("header", header(timeline, &rows).to_string().as_bytes(), &mut blocks);
     let strings: Vec<&str> = timeline.strings.all().collect();
-    block("strings", json!(strings).to_string().as_bytes(), &mut blocks);
-    for (nth, name) in NAMES.iter().enumerate().take(COLUMNS) {
-        let column: Vec<u8> = rows.iter().flat_map(|row| row.column(nth)).copied().collect();
-        block(name, &column, &mut blocks);
-    }
+    let column = |nth: usize| rows.iter().flat_map(|row| row.column(nth)).copied().collect();
+    let json = |value: Value| value.to_string().into_bytes();
+    let mut parts: Vec<(&str, Vec<u8>)> =
+        vec![("header", json(header(timeline, &rows))), ("strings", json(json!(strings)))];
+    parts.extend(NAMES.iter().enumerate().take(COLUMNS).map(|(nth, name)| (*name, column(nth))));
+    // Each on a processor, as far as there are any.
+    let packed: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let begun: Vec<_> = parts.iter().map(|(_, bytes)| scope.spawn(|| compress_to_vec_zlib(bytes, LEVEL))).collect();
+        begun.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let mut blocks = Vec::new();
+    parts.iter().zip(&packed).for_each(|((name, _), bytes)| block(name, bytes, &mut blocks));
+    drop((parts, packed));
     let script = SCRIPTS.concat();
     // What runs is known by this word, which nothing of the trace can contain: none of it is markup.
     let mut hasher = DefaultHasher::new();
@@ -63,10 +69,10 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a block of data.
+/// Appends a block of packed data.
 fn block(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(format!("<script type=\"text/plain\" id=\"{name}\">").as_bytes());
-    base64(&compress_to_vec_zlib(bytes, LEVEL), out);
+    base64(bytes, out);
     out.extend_from_slice(b"</script>\n");
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Processes {
     /// Those that have the number now, ended or not.
     by_pid: HashMap<u32, usize>,
     by_tid: HashMap<u32, usize>,
+    /// The last that was asked for.
+    latest: Option<(u32, usize)>,
     /// Parents of processes that no event has come of.
     parents: HashMap<u32, (u32, u64)>,
 }
@@ -98,15 +100,21 @@ impl Processes {
     }
 
     /// The thread that an event is of.
-    pub fn thread(&mut self, pid: u32, tid: u32, comm: Option<&[u8]>, time: u64) -> usize {
-        if let Some(known) = self.by_tid.get(&tid).copied()
+    pub fn thread<'c>(&mut self, (pid, tid): (u32, u32), comm: impl FnOnce() -> Option<&'c [u8]>, time: u64) -> usize {
+        let known = match self.latest {
+            Some((of, thread)) if of == tid => Some(thread),
+            _ => self.by_tid.get(&tid).copied(),
+        };
+        if let Some(known) = known
             && self.all[self.threads[known].process].pid == pid
         {
+            self.latest = Some((tid, known));
             let process = self.threads[known].process;
             self.all[process].last = self.all[process].last.max(time);
             return known;
         }
-        let comm = comm.map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
+        self.latest = None;
+        let comm = comm().map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
         let process = self.process(pid, &comm, time);
         self.all[process].last = self.all[process].last.max(time);
         self.threads.push(Thread { tid, process, name: comm, first: time });
@@ -128,6 +136,7 @@ impl Processes {
         if id == P_FORK.id {
             let child = ev.value_of("tid") as u32;
             self.by_tid.remove(&child);
+            self.latest = None;
             if ev.value_of("flags") & CLONE_THREAD == 0 {
                 self.by_pid.remove(&child);
                 self.parents.insert(child, (pid, ev.time()));
