@@ -28,12 +28,12 @@ use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
 use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_SIGNAL};
+use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
 use events::{Event, functions as records, stacks};
 use functions::FunctionRows;
 use processes::{Command, Processes};
-use std::collections::HashMap;
 use strings::{Frames, Strings};
 
 /// What a row has.
@@ -96,16 +96,16 @@ pub struct Timeline {
     rows: Rows,
     functions: CallEvents<FunctionRows>,
     /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
-    blocks: HashMap<(usize, u64), (u64, u64)>,
+    blocks: Table<(usize, u64), (u64, u64)>,
     /// Threads that are on a processor, or off it, since when, and in which state they went.
-    switched: HashMap<u32, (u64, &'static str)>,
+    switched: Table<u32, (u64, &'static str)>,
     /// From thread to thread: time, both, and 0 of a child, 1 of a thread that was woken.
     flows: Vec<[u64; 4]>,
     /// Children that no event has come of.
-    children: HashMap<u32, (u64, usize)>,
+    children: Table<u32, (u64, usize)>,
     /// Names of calls, by their classes; of files and sockets.
     calls_by_id: Vec<u32>,
-    subjects: HashMap<Subject, u32>,
+    subjects: Table<Subject, u32>,
     calls: u64,
     /// Calls whose text was left out.
     untold: u64,
@@ -129,12 +129,12 @@ impl Timeline {
             processes: Processes::default(),
             rows: Rows::default(),
             functions: CallEvents::new(FunctionRows::default()),
-            blocks: HashMap::new(),
-            switched: HashMap::new(),
+            blocks: Table::default(),
+            switched: Table::default(),
             flows: Vec::new(),
-            children: HashMap::new(),
+            children: Table::default(),
             calls_by_id: Vec::new(),
-            subjects: HashMap::new(),
+            subjects: Table::default(),
             calls: 0,
             untold: 0,
             lost: None,

@@ -6,10 +6,10 @@
 
 use crate::pipeline::threads::Threads;
 use events::event::Event;
+use events::hash::Table;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;
 use events::types::{Fmt, Mem, Type};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 #[derive(Clone, Debug)]
@@ -18,17 +18,17 @@ struct Open {
     cloexec: bool,
 }
 
-type Files = HashMap<i32, Open>;
+type Files = Table<i32, Open>;
 
 /// The table.
 #[derive(Default)]
 pub struct FdTable {
     /// Descriptors by process; shared by processes that were cloned with CLONE_FILES.
-    files: HashMap<u32, Rc<std::cell::RefCell<Files>>>,
+    files: Table<u32, Rc<std::cell::RefCell<Files>>>,
     /// Names handed out by [`Names::fd`], which lends: a copy of the shared tables' entries, per process and descriptor.
-    view: HashMap<(u32, i32), FdName>,
+    view: Table<(u32, i32), FdName>,
     /// What the call that is being shown has made; joins the table after it.
-    made: HashMap<(u32, i32), Open>,
+    made: Table<(u32, i32), Open>,
     threads: Threads,
     enabled: bool,
 }

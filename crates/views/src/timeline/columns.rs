@@ -7,7 +7,7 @@
 //! ```
 
 use super::{Kind, Of};
-use std::collections::HashMap;
+use events::hash::Table;
 
 /// One thing of a row. Times are ns of the trace's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Row {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     all: Vec<Row>,
-    by: HashMap<(Of, Kind, u32), usize>,
+    by: Table<(Of, Kind, u32), usize>,
     /// The last that was asked for.
     latest: Option<usize>,
 }

@@ -4,7 +4,7 @@ use super::columns::{Item, Row, Rows};
 use super::{Kind, Of};
 use crate::calls::stack::{Call, Calls, Ending, Stack};
 use crate::calls::{CallView, Functions, Step, Thread};
-use std::collections::HashMap;
+use events::hash::Table;
 
 /// Depths of which there are rows: deeper calls are in none, and counted.
 const MOST_DEPTHS: usize = 200;
@@ -17,10 +17,10 @@ pub(super) struct FunctionRows {
     /// The time of the trace's first event.
     pub begin: u64,
     rows: Rows,
-    stacks: HashMap<(u32, u32), (usize, Stack)>,
+    stacks: Table<(u32, u32), (usize, Stack)>,
     /// Names of functions, as they are met: from 1.
     names: Vec<String>,
-    numbers: HashMap<u32, u32>,
+    numbers: Table<u32, u32>,
     /// Calls that are in no row.
     pub deep: u64,
 }
@@ -41,7 +41,7 @@ struct Into<'a> {
     thread: usize,
     rows: &'a mut Rows,
     names: &'a mut Vec<String>,
-    numbers: &'a mut HashMap<u32, u32>,
+    numbers: &'a mut Table<u32, u32>,
     deep: &'a mut u64,
     functions: &'a dyn Functions,
 }

@@ -31,7 +31,7 @@ const SCRIPTS: [&str; 7] = [
 ];
 
 /// How much is compressed: more takes longer than it saves.
-const LEVEL: u8 = 6;
+const LEVEL: u8 = 4;
 
 /// Appends the file.
 pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {

@@ -18,7 +18,7 @@ use super::{Kind, ON, Timeline};
 use crate::escape;
 use crate::table::shortened;
 use crate::units::duration;
-use std::collections::HashMap;
+use events::hash::Table as Counts;
 
 /// Columns of names, lanes that are shown, and ranges that are named.
 const NAMES: usize = 22;
@@ -49,7 +49,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let name = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default();
     let mut cells = vec![vec![Cell::default(); columns]; all.len()];
     // Of a column: what was done by whom, how often.
-    let mut what: Vec<HashMap<(usize, u32), u64>> = vec![HashMap::new(); columns];
+    let mut what: Vec<Counts<(usize, u32), u64>> = vec![Counts::default(); columns];
     for row in timeline.ordered() {
         let of = process(timeline, row);
         let Some(lane) = cells.get_mut(of) else { continue };
@@ -168,7 +168,7 @@ fn ruler(columns: usize, wide: u64) -> String {
 fn busiest<'t>(
     timeline: &Timeline,
     cells: &[Vec<Cell>],
-    what: &[HashMap<(usize, u32), u64>],
+    what: &[Counts<(usize, u32), u64>],
     wide: u64,
     name: &dyn Fn(u32) -> &'t str,
     line: &mut dyn FnMut(String),

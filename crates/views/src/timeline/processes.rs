@@ -2,8 +2,8 @@
 
 use events::Event;
 use events::generated::{P_EXEC, P_EXIT, P_FORK};
+use events::hash::Table;
 use events::names::Names;
-use std::collections::HashMap;
 
 /// A program that a process has executed.
 #[derive(Clone, Debug, Default)]
@@ -54,12 +54,12 @@ pub(super) struct Processes {
     all: Vec<Process>,
     threads: Vec<Thread>,
     /// Those that have the number now, ended or not.
-    by_pid: HashMap<u32, usize>,
-    by_tid: HashMap<u32, usize>,
+    by_pid: Table<u32, usize>,
+    by_tid: Table<u32, usize>,
     /// The last that was asked for.
     latest: Option<(u32, usize)>,
     /// Parents of processes that no event has come of.
-    parents: HashMap<u32, (u32, u64)>,
+    parents: Table<u32, (u32, u64)>,
 }
 
 const CLONE_THREAD: u64 = 0x10000;

@@ -1,18 +1,18 @@
 //! Strings, frames and stacks, each once, by number. Number 0 is none.
 
-use std::collections::HashMap;
+use events::hash::Table;
 use std::hash::Hash;
 
 /// Values by number.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
     all: Vec<T>,
-    numbers: HashMap<T, u32>,
+    numbers: Table<T, u32>,
 }
 
 impl<T> Default for Numbered<T> {
     fn default() -> Numbered<T> {
-        Numbered { all: Vec::new(), numbers: HashMap::new() }
+        Numbered { all: Vec::new(), numbers: Table::default() }
     }
 }
 
@@ -57,7 +57,7 @@ impl Strings {
 /// Frames: function, module, file, line, whether it is the kernel's; and stacks of them, innermost first.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    frames: HashMap<[u32; 5], u32>,
+    frames: Table<[u32; 5], u32>,
     all: Vec<[u32; 5]>,
     stacks: Numbered<std::rc::Rc<[u32]>>,
 }
