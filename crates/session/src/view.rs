@@ -29,7 +29,7 @@ use views::calls::edges::Language;
 use views::heap as memory;
 use views::options::Options;
 use views::profile::Stacks;
-use views::timeline::{Timeline, html, overview, tree};
+use views::timeline::{Timeline, html, overview, perfetto, tree};
 
 /// A row of the table.
 pub struct Kind {
@@ -134,6 +134,14 @@ pub static ALL: &[Kind] = &[
         of: Of::Trace,
         form: Form::Binary("for a browser"),
         make: Make::Whole(html::write),
+    },
+    Kind {
+        name: "timeline",
+        short: "timeline",
+        help: "everything over time, for Perfetto",
+        of: Of::Trace,
+        form: Form::Binary("for ui.perfetto.dev"),
+        make: Make::Whole(perfetto::write),
     },
     Kind::whole("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
     Kind::whole("processes", Form::Text, "who started whom, and what each has done", tree::write),
@@ -363,12 +371,20 @@ pub fn wanted(ask: &Ask, default: &str) -> Vec<Show> {
 pub const OF_TRACES: &[Of] = &[Of::Events, Of::Trace, Of::Calls, Of::Stacks, Of::Heap];
 
 /// The view of a trace that is meant. Names that several have are those of function calls where it has no stacks, and those of the heap where
-/// nothing else has any, or where `--of` is given.
+/// nothing else has any, or where `--of` is given. A timeline has everything, unless the trace has function calls only, some of them are
+/// selected, or Chrome's format is asked for.
 ///
 /// # Errors
 /// There is no such view.
 pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
     let of = |of: Of| ALL.iter().find(move |kind| kind.of == of && kind.name == view);
+    let calls = &ask.calls;
+    let selects =
+        !calls.function.is_empty() || !calls.no_function.is_empty() || calls.depth.is_some() || calls.syscalls;
+    let chrome = |show: &Show| show.view == view && show.file.as_ref().is_some_and(|file| file.ends_with(".json"));
+    if view == "timeline" && (selects || totals::has_calls_only(trace) || ask.show.iter().any(chrome)) {
+        return find(view, &[Of::Calls]);
+    }
     let of_heap = || ask.heap.of.is_some() || ask.table.by.is_none() && heap::has_only_heap(trace);
     match (of(Of::Calls), of(Of::Stacks), of(Of::Heap)) {
         (Some(kind), Some(_), _) if ask.heap.of.is_none() && totals::has_calls_only(trace) => Ok(kind),

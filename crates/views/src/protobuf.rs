@@ -2,6 +2,7 @@
 
 /// Wire types (protobuf.dev, "Encoding").
 const VARINT: u32 = 0;
+const FIXED64: u32 = 1;
 const LENGTH: u32 = 2;
 
 /// The fields of a message.
@@ -29,6 +30,12 @@ impl Message {
             self.tag(field, VARINT);
             self.varint(v);
         }
+    }
+
+    /// A field with a number of 8 bytes.
+    pub fn fixed(&mut self, field: u32, v: u64) {
+        self.tag(field, FIXED64);
+        self.bytes.extend_from_slice(&v.to_le_bytes());
     }
 
     /// A field with bytes or a string, even an empty one.

@@ -14,6 +14,7 @@ mod columns;
 mod functions;
 pub mod html;
 pub mod overview;
+pub mod perfetto;
 mod processes;
 mod strings;
 mod tally;
@@ -27,7 +28,7 @@ use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
-use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_SIGNAL};
+use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
@@ -76,6 +77,8 @@ const LONG: u64 = 100_000;
 const SWITCH: &str = "tracepoint:sched:sched_switch";
 /// What a thread does that runs.
 const ON: &str = "on a processor";
+/// Most events that are collected: of the others it is known that they are there.
+const MOST: u64 = 10_000_000;
 /// Files and sockets whose names are remembered: of more, they are made anew.
 const MOST_SUBJECTS: usize = 1 << 16;
 /// Bytes of a string that are shown, and bytes of a text that are kept.
@@ -106,9 +109,14 @@ pub struct Timeline {
     /// Names of calls, by their classes; of files and sockets.
     calls_by_id: Vec<u32>,
     subjects: Table<Subject, u32>,
+    /// Times in which the session was stopped.
+    pauses: Vec<[u64; 2]>,
     calls: u64,
     /// Calls whose text was left out.
     untold: u64,
+    /// Events that were collected, and that were not.
+    collected: u64,
+    cut: u64,
     lost: Option<u64>,
     begin: u64,
     last: u64,
@@ -135,8 +143,11 @@ impl Timeline {
             children: Table::default(),
             calls_by_id: Vec::new(),
             subjects: Table::default(),
+            pauses: Vec::new(),
             calls: 0,
             untold: 0,
+            collected: 0,
+            cut: 0,
             lost: None,
             begin: u64::MAX,
             last: 0,
@@ -318,6 +329,18 @@ impl Timeline {
         }
     }
 
+    /// The session was stopped, or runs again. Several streams say it.
+    fn paused(&mut self, ev: &Event<'_>) {
+        let time = ev.time();
+        match self.pauses.last_mut() {
+            Some(last) if last[1] == u64::MAX => last[1] = if ev.schema.id == P_RESUMED.id { time } else { last[1] },
+            Some(last) if ev.schema.id == P_RESUMED.id => last[1] = last[1].max(time),
+            Some(last) if time <= last[1] => {}
+            _ if ev.schema.id == P_PAUSED.id => self.pauses.push([time, u64::MAX]),
+            _ => self.pauses.push([self.begin.min(time), time]),
+        }
+    }
+
     /// The thread that an event is of.
     fn thread(&mut self, ev: &Event<'_>, names: &dyn Names) -> usize {
         let thread = self.processes.thread((ev.pid(), ev.tid()), || names.comm(ev.tid()), ev.time());
@@ -382,6 +405,15 @@ impl View for Timeline {
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         self.stats.event(ev, names, out);
+        if ev.schema.id == P_PAUSED.id || ev.schema.id == P_RESUMED.id {
+            self.paused(ev);
+            return self.functions.event(ev, names, out);
+        }
+        if self.collected >= MOST {
+            self.cut += 1;
+            return;
+        }
+        self.collected += 1;
         self.begin = self.begin.min(ev.start());
         self.last = self.last.max(ev.time());
         if let Some(kind) = records::kind(ev.schema) {
@@ -390,8 +422,7 @@ impl View for Timeline {
                 let item = Item { start: ev.time(), value: ev.value_of("records") as i64, ..Item::default() };
                 self.rows.of(Of::Thread(thread), Kind::Lost, 0).push(&item);
             }
-            let rows = self.functions.view_mut();
-            (rows.thread, rows.begin) = (thread, self.begin);
+            self.functions.view_mut().thread = thread;
             return self.functions.event(ev, names, out);
         }
         let thread = self.thread(ev, names);

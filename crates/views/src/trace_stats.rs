@@ -252,6 +252,11 @@ impl TraceStats {
     }
 
     /// Events of enabled probes, and trapline's own.
+    /// What to add to a time of the trace's clock for ns since the epoch.
+    pub(crate) fn realtime_offset(&self) -> Option<i64> {
+        self.trace.realtime_offset
+    }
+
     pub(crate) fn events(&self) -> (u64, u64) {
         let is_own = |id: usize| {
             let schema = u16::try_from(id).ok().and_then(events::registry::by_id);

@@ -5,6 +5,7 @@
 
 mod build;
 mod pages;
+mod perfetto_classes;
 mod stacks;
 
 use serde_json::Value;

@@ -2,12 +2,13 @@
 //! (google/perfetto) that are used here, and Perfetto's own classes read as a whole. Skipped without protoc, or without these classes.
 
 mod calls;
+mod perfetto_classes;
 
 use calls::script;
 use expect_test::{expect, expect_file};
+use perfetto_classes::read_by_perfetto;
 use serde_json::Value;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use views::calls::json::Json;
 use views::calls::timeline::Timeline;
@@ -174,38 +175,6 @@ fn a_timeline_says_what_was_lost() {
     }
 }
 
-/// A python3 that has the classes of the PyPI package `perfetto`: that of `.ci/run`, or any other.
-fn python() -> Option<PathBuf> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python3");
-    let has_them = |python: &PathBuf| {
-        let import = "import google.protobuf.unknown_fields, perfetto.protos.perfetto.trace.perfetto_trace_pb2";
-        let run = Command::new(python).args(["-c", import]).stderr(Stdio::null()).status();
-        run.is_ok_and(|status| status.success())
-    };
-    [own, "python3".into()].into_iter().find(has_them)
-}
-
-/// What Perfetto's classes find in a file; none without them.
-#[track_caller]
-fn read_by_perfetto(file: &[u8]) -> Option<String> {
-    let Some(python) = python() else {
-        testkit::skip("package:perfetto", "no python3 with the package perfetto");
-        return None;
-    };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_timeline.py");
-    let mut child = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("python3");
-    child.stdin.take().expect("a pipe").write_all(file).expect("python3 reads");
-    let said = child.wait_with_output().expect("python3 ends");
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    Some(String::from_utf8(said.stdout).expect("UTF-8"))
-}
-
 #[test]
 fn perfetto_s_own_classes_read_a_timeline() {
     let Some(text) = read_by_perfetto(&perfetto(USUAL, Some(1_700_000_000_000_000_000))) else { return };
@@ -215,7 +184,7 @@ fn perfetto_s_own_classes_read_a_timeline() {
         thread 4711/7 app
         thread 4711/8 app
         4711/8:   'records are missing' [trapline] at 1200 records='42'
-        4711/7:     'write' [syscall] 1240..1250
+        4711/7:     'write' [syscall] 1240..1250 call='write(1,"x")=1'
         4711/7:   'f\\u{1b}"<b>\\' [libf.so] 1100..1300
         4711/8:   'exit' [app] 1500..1600 end='has not returned'
         4711/8: 'work' [app] 1150..1600 end='has not returned'

@@ -22,6 +22,7 @@ trace = Trace()
 trace.ParseFromString(sys.stdin.buffer.read())
 check_known(trace)
 tracks, names, categories, open_slices, last = {}, {}, {}, {}, {}
+functions, frames, callstacks, flows, ended_flows = {}, {}, {}, set(), set()
 sequences = {p.trusted_packet_sequence_id for p in trace.packet}
 assert len(sequences) <= 1, sequences
 for packet in trace.packet:
@@ -33,11 +34,25 @@ for packet in trace.packet:
         names[entry.iid] = entry.name
     for entry in packet.interned_data.event_categories:
         categories[entry.iid] = entry.name
+    for entry in packet.interned_data.function_names:
+        functions[entry.iid] = entry.str.decode()
+    paths = {entry.iid for entry in packet.interned_data.mapping_paths}
+    for mapping in packet.interned_data.mappings:
+        assert set(mapping.path_string_ids) <= paths, mapping
+    for frame in packet.interned_data.frames:
+        frames[frame.iid] = functions[frame.function_name_id]
+    for stack in packet.interned_data.callstacks:
+        callstacks[stack.iid] = ";".join(frames[f] for f in stack.frame_ids)
+    if packet.HasField("perf_sample"):
+        sample = packet.perf_sample
+        print(f"sample of {sample.pid}/{sample.tid} at {packet.timestamp}: {callstacks[sample.callstack_iid]}")
     if packet.HasField("track_descriptor"):
         t = packet.track_descriptor
         assert t.uuid not in tracks, "a track is described twice"
         if t.HasField("process"):
             tracks[t.uuid] = f"process {t.process.pid} {t.process.process_name}"
+        elif t.parent_uuid:
+            tracks[t.uuid] = f"track {tracks[t.parent_uuid].split()[1]}/{t.name.replace(' ', '-')}"
         elif not t.HasField("thread"):
             tracks[t.uuid] = f"track whole {t.name}"
         else:
@@ -53,15 +68,22 @@ for packet in trace.packet:
     assert time >= last[track], f"{tracks[track]}: {time} after {last[track]}"
     last[track] = time
     notes = " ".join(f"{a.name}={a.string_value!r}" for a in event.debug_annotations)
+    flows |= set(event.flow_ids)
+    ended_flows |= set(event.terminating_flow_ids)
+    if event.type == TrackEvent.TYPE_COUNTER:
+        print(f"{tracks[track].split()[1]}: {event.counter_value} at {time}")
+        continue
     if event.type == TrackEvent.TYPE_SLICE_END:
-        name, begin = open_slices[track].pop()
+        name, begin, said = open_slices[track].pop()
+        notes = f"{said} {notes}".strip()
         depth, text = len(open_slices[track]), f"{name} {begin}..{time}"
     else:
         name = f"{names[event.name_iid]!r} [{categories[event.category_iids[0]]}]"
         depth, text = len(open_slices[track]), f"{name} at {time}"
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
-            open_slices[track].append((name, time))
+            open_slices[track].append((name, time, notes))
             continue
         assert event.type == TrackEvent.TYPE_INSTANT, event.type
     print(" ".join([f"{tracks[track].split()[1]}:", "  " * depth + text, notes]).rstrip())
 assert not any(open_slices.values()), open_slices
+assert flows == ended_flows, (flows, ended_flows)

@@ -121,8 +121,10 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
     let turn = TURNS.load(Acquire);
     // A session that comes or goes between this and the next call moves the handler that the kernel has, and not the one that the program has.
     let before = (wanted.is_some() && !old.is_null()).then(|| {
-        let mut now = Action { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
-        (original(signal, core::ptr::null(), &raw mut now) == 0).then(|| handler.of_program(now))
+        let now = kernel::action(signal as u32);
+        let mut mask = [0; 16];
+        mask[0] = now.mask;
+        handler.of_program(Action { handler: now.handler, mask, flags: now.flags as u32, restorer: 0 })
     });
     let stored = handler.get();
     // 0 and 1 are SIG_DFL and SIG_IGN.
@@ -134,8 +136,10 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
     let answer = original(signal, ours.as_ref().map_or(new, core::ptr::from_ref), old);
     // SAFETY: the program's own, or null; the original has just filled it in.
     if let Some(old) = unsafe { old.as_mut() }.filter(|_| answer == 0) {
-        match before.flatten() {
-            Some(before) if old.handler == own() || TURNS.load(Acquire) != turn => *old = before,
+        match before {
+            Some(before) if old.handler == own() || TURNS.load(Acquire) != turn => {
+                *old = Action { restorer: old.restorer, ..before };
+            }
             Some(_) => {}
             None => *old = handler.of_program(*old),
         }

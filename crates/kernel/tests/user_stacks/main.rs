@@ -198,11 +198,17 @@ fn samples_are_what_the_walker_finds() {
     let samples = sample(&mut lab, &mut child, Makes::Copies, Rate::Hz(400), 600);
     let pid = child.0.id();
     let names = Names::of(pid, &path);
-    let (mut deepest, mut known) = (0, 0);
+    let (mut deepest, mut known, mut cut) = (0, 0, 0);
     for sample in &samples {
         let record = Record::parse(sample).unwrap();
         let (frames, ended) = walked(&lab, pid, sample);
         let kernels: Vec<Frame> = record.frames().collect();
+        // A page that the kernel moves at this moment is not in the copy, and may be there again for the walk.
+        if ended == Ended::ReadFault && record.ended == Ended::Outermost {
+            assert!(kernels.starts_with(&frames), "{kernels:?} {frames:?}");
+            cut += 1;
+            continue;
+        }
         assert_eq!((&kernels, record.ended), (&frames, ended));
         assert_eq!(ended, Ended::Outermost);
         deepest = deepest.max(frames.len());
@@ -213,6 +219,7 @@ fn samples_are_what_the_walker_finds() {
         }
     }
     eprintln!("{} samples, {known} in the innermost function, deepest {deepest}, {:?}", samples.len(), lab.endings());
+    assert!(cut * 50 < samples.len(), "{cut} copies of {} are cut", samples.len());
     assert!(samples.len() > 200 && known > samples.len() / 4 && deepest > 35);
 }
 

@@ -216,7 +216,10 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
         None => resolver(ask, trace, &selection, &wanted)?,
     };
     let has_heap = heap.is_some();
-    let names = needs_names(ask, &selection)? || resolver.is_some() || has_heap || wanted.iter().any(is_whole);
+    let names = needs_names(ask, &selection)?
+        || resolver.is_some()
+        || has_heap
+        || wanted.iter().any(|show| is_whole(show, ask, trace));
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
@@ -407,14 +410,14 @@ struct Outcome {
 }
 
 /// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
-fn is_table(show: &Show) -> bool {
-    let kind = view::find(&show.view, &[view::Of::Events, view::Of::Trace]);
+fn is_table(show: &Show, ask: &Ask, trace: &Trace) -> bool {
+    let kind = view::of_trace(&show.view, ask, trace);
     kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_)))
 }
 
 /// Whether a view shows everything of a trace, with the names of files.
-fn is_whole(show: &Show) -> bool {
-    view::find(&show.view, &[view::Of::Trace]).is_ok_and(|kind| matches!(kind.make, Make::Whole(_)))
+fn is_whole(show: &Show, ask: &Ask, trace: &Trace) -> bool {
+    view::of_trace(&show.view, ask, trace).is_ok_and(|kind| matches!(kind.make, Make::Whole(_)))
 }
 
 /// What names functions, if stacks are shown.
@@ -422,7 +425,7 @@ fn resolver(ask: &Ask, trace: &Trace, selection: &Selection, views: &[Show]) -> 
     let form = stacks::form(&ask.format)?;
     let kind = |v: &Show| !v.view.starts_with("stats");
     let shown = ask.table.by.is_some()
-        || views.iter().any(is_table)
+        || views.iter().any(|show| is_table(show, ask, trace))
         || form != Stacks::Fields && ask.table.latency.is_none() && views.iter().any(kind);
     let known = trace.classes();
     let selected = known
@@ -526,7 +529,8 @@ fn filter_of(ask: &Ask, trace: &Trace) -> Result<Selection> {
     selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
     selection.probes = probes;
     // What is in the trace is counted whole; live views have no mappings.
-    selection.mappings = ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats") || is_whole(v));
+    selection.mappings =
+        ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats") || is_whole(v, ask, trace));
     if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
         && let Ok(calls) = Calls::parse(selected)
     {

@@ -19,6 +19,8 @@ const BUSY: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(100);
 /// SIGTRAP in a set of signals.
 const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+/// How often a thread runs a little further, until it executes single instructions.
+const NUDGES: u32 = 8;
 /// How long threads may take to leave the ranges of [`Threads::clear`].
 const CLEAR: Duration = Duration::from_secs(3);
 /// How far up a stack is looked.
@@ -28,6 +30,9 @@ const NAP: Duration = Duration::from_micros(20);
 /// Walks the stack of a stopped thread: the pcs of all its frames, those that handlers have interrupted included; none where the stack
 /// cannot be walked to its end.
 pub type Walk<'w> = dyn Fn(&Thread) -> Option<Vec<u64>> + 'w;
+
+/// How often all threads that were asked to stop are looked at, before each is waited for.
+const ROUNDS: u32 = 20;
 
 /// How often a thread whose stack cannot be walked runs a little further, until its whole stack is looked through instead.
 const TRIES: u32 = 8;
@@ -339,7 +344,7 @@ impl Thread {
 
     /// Has it leave these ranges, no later than [`CLEAR`] after `since`. False: it stays there.
     fn leave(&mut self, ranges: &[Range<u64>], walk: &Walk<'_>, since: Instant) -> io::Result<bool> {
-        let (mut time, mut tries) = (NAP, 0);
+        let (mut time, mut tries, mut nudges) = (NAP, 0, 0);
         loop {
             let mut within = self.within(ranges, walk)?;
             if within == Within::Unknown {
@@ -351,8 +356,10 @@ impl Thread {
             let moved = match within {
                 Within::Not => return Ok(true),
                 _ if since.elapsed() > CLEAR => return Ok(false),
-                Within::Now if self.may_step() => self.step(STEP),
+                // A step is the last resort: a thread that executes one while trapline is killed gets the signal of it.
+                Within::Now if nudges >= NUDGES && self.may_step() => self.step(STEP),
                 Within::Now | Within::Later | Within::Unknown => {
+                    nudges += 1;
                     // Longer each time: the thread needs a processor, and the handler may take its time.
                     let moved = self.nudge(time);
                     time = (time * 2).min(Duration::from_millis(50));
@@ -446,6 +453,25 @@ impl Threads {
             }
         }
         let since = Instant::now();
+        // Those that stop at once are first: until a call is made to repeat, trapline may be killed, and the call ends with EINTR.
+        let mut late = Vec::new();
+        for _ in 0..ROUNDS {
+            for mut thread in std::mem::take(&mut asked) {
+                match thread.look() {
+                    Ok(Some(event::STOP)) => match thread.repeat_call() {
+                        Ok(()) => self.threads.push(thread),
+                        Err(_) => thread.held = false,
+                    },
+                    Ok(_) => late.push(thread),
+                    Err(_) => thread.held = false,
+                }
+            }
+            std::mem::swap(&mut asked, &mut late);
+            if asked.is_empty() {
+                return Ok(());
+            }
+            nap(since);
+        }
         for mut thread in asked {
             // One that waits for a page, or for a lock of the kernel, stops soon: the first ones that do not stop are given time.
             let limit = if since.elapsed() < 5 * STOP { STOP } else { NAP };

@@ -3,7 +3,7 @@
 use super::columns::{Item, Row, Rows};
 use super::{Kind, Of};
 use crate::calls::stack::{Call, Calls, Ending, Stack};
-use crate::calls::{CallView, Functions, Step, Thread};
+use crate::calls::{CallView, Functions, Step, Thread, What};
 use events::hash::Table;
 
 /// Depths of which there are rows: deeper calls are in none, and counted.
@@ -14,8 +14,6 @@ const MOST_DEPTHS: usize = 200;
 pub(super) struct FunctionRows {
     /// The thread that makes the next step.
     pub thread: usize,
-    /// The time of the trace's first event.
-    pub begin: u64,
     rows: Rows,
     stacks: Table<(u32, u32), (usize, Stack)>,
     /// Names of functions, as they are met: from 1.
@@ -72,7 +70,12 @@ impl Calls for Into<'_> {
 impl CallView for FunctionRows {
     fn step(&mut self, thread: Thread<'_>, step: Step, functions: &dyn Functions, _: &mut Vec<u8>) {
         let FunctionRows { thread: at, rows, stacks, names, numbers, deep, .. } = self;
-        let (at, stack) = stacks.entry((thread.pid, thread.tid)).or_insert_with(|| (*at, Stack::default()));
+        let (of, stack) = stacks.entry((thread.pid, thread.tid)).or_insert_with(|| (*at, Stack::default()));
+        // A later thread may have the same number. The end of a thread may be said with an event of another one.
+        if matches!(step.what, What::Entry(_)) {
+            *of = *at;
+        }
+        let at = of;
         stack.step(step, &mut Into { thread: *at, rows, names, numbers, deep, functions });
     }
 

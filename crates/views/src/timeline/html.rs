@@ -172,10 +172,12 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "frames": timeline.frames.all(),
         "stacks": timeline.frames.stacks().collect::<Vec<_>>(),
         "flows": timeline.flows,
+        "pauses": timeline.pauses.iter().map(|[from, to]| [*from, (*to).min(timeline.last)]).collect::<Vec<_>>(),
         "sorts": sorts,
         "errors": errors,
         "lost": timeline.lost,
         "untold": timeline.untold,
+        "cut": timeline.cut,
         "deep": timeline.functions.view().deep,
     })
 }

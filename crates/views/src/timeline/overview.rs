@@ -82,7 +82,9 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     };
     let more = |n: u64, what: &str| if n == 0 { String::new() } else { format!(", {n} {what}") };
     let lost = timeline.lost.map_or_else(String::new, |n| more(n, "lost"));
-    line(format!("{}, a column is {}; {} events{lost}", duration(span), duration(wide), timeline.stats.events().0));
+    let cut = more(timeline.cut, "behind the end of this picture (--from and --to show them)");
+    let events = timeline.stats.events().0;
+    line(format!("{}, a column is {}; {events} events{lost}{cut}", duration(span), duration(wide)));
     line(ruler(columns, wide));
     let sum = |lane: &[Cell], of: fn(&Cell) -> u64| lane.iter().map(of).sum::<u64>();
     let errors: Vec<u64> = (0..columns).map(|c| cells.iter().map(|lane| lane[c].errors).sum()).collect();

@@ -2,6 +2,7 @@
 
 use crate::Browser;
 use crate::build::Call;
+use crate::perfetto_classes::read_by_perfetto;
 use events::Event;
 use events::dynamic::{self, Field};
 use events::functions;
@@ -11,7 +12,7 @@ use events::types::{Fmt, Int, Type};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use views::View;
-use views::timeline::{Timeline, html};
+use views::timeline::{Timeline, html, perfetto};
 use views::trace_stats::{Trace, TraceStats};
 
 /// Knows processes 7 and 8, functions 1 and 2, and stack 1.
@@ -90,6 +91,9 @@ fn events() -> Vec<Vec<u8>> {
         point(free, 71).arg("address", 0x1000),
         point(functions::lost(), 75).arg("records", 17),
         Call::process("signal").times(at(80), at(80)).who(7, 7).arg("signo", 15),
+        Call::process("paused").times(at(84), at(84)).who(0, 0),
+        Call::process("resumed").times(at(86), at(86)).who(0, 0),
+        Call::process("resumed").times(at(86), at(86)).who(0, 0),
         function(functions::exit(), 1, 90),
         call("write", 91, 92).arg("fd", 3).ret(42).who(8, 8),
         Call::process("exit").times(at(100), at(100)).who(7, 7).arg("code", 3),
@@ -98,9 +102,10 @@ fn events() -> Vec<Vec<u8>> {
     all.iter().map(Call::encode).collect()
 }
 
-fn page() -> String {
+/// All of it, as a writer writes it.
+fn written(write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
     let stats = TraceStats::new(Trace { command: format!("app {HOSTILE}"), ..Trace::default() });
-    let (mut view, mut out) = (Timeline::new(stats, html::write), Vec::new());
+    let (mut view, mut out) = (Timeline::new(stats, write), Vec::new());
     for bytes in events() {
         let ev = Event::parse(&bytes).expect("an event");
         view.see(&ev);
@@ -108,7 +113,32 @@ fn page() -> String {
     }
     view.lost(17);
     view.end(&mut out);
-    String::from_utf8(out).expect("UTF-8")
+    out
+}
+
+fn page() -> String {
+    String::from_utf8(written(html::write)).expect("UTF-8")
+}
+
+/// What is in the page is in Perfetto's file too.
+#[test]
+fn perfetto_s_own_classes_read_everything() {
+    let Some(text) = read_by_perfetto(&written(perfetto::write)) else { return };
+    let has = |line: &str| assert!(text.lines().any(|l| l.trim_end() == line), "{line}:\n{text}");
+    has("process 7 app");
+    has("thread 7/7 app");
+    has("7/7:   'parse' [function] 5010000000..5070000000");
+    has("7/7: 'main' [function] 5003000000..5090000000");
+    has(
+        "7/7/calls: 'read' [syscall] 5022000000..5062000000 call='read(3, NULL, 0) = 500' file='/var/log/app' result='500'",
+    );
+    has("7/7/runs: 'waits' [sched] 5022000000..5062000000");
+    has("7/heap: 4196 at 5017000000");
+    has("7/heap: 100 at 5071000000");
+    has("sample of 7/7 at 5015000000: main;parse");
+    has("7/7/missing: 'events are missing' [trapline] at 5075000000 events='17'");
+    assert!(text.contains("7/7/marks: 'process:signal' [probe] at 5080000000"), "{text}");
+    assert!(text.ends_with("lost 17\n"), "{text}");
 }
 
 /// What the scripts use.
@@ -153,6 +183,7 @@ fn all_that_is_in_a_trace_is_in_the_page() {
          r.runs = Array.from(rowOf('run').name, n => trace.strings[n]); r.exit = trace.processes[0].exit;
          r.files = Array.from(call.subject, s => trace.strings[s]); r.heap = Array.from(rowOf('heap').value);
          r.lost = rowOf('lost').value[0]; r.drawn = pixel(call, 40 * ms); r.empty = pixel(call, 80 * ms);
+         r.pauses = trace.pauses.map(p => p.map(t => (t - trace.begin) / ms));
          r.hatched = pixel(rowOf('lost'), 75 * ms);",
     );
     let counts = json!({"call": 9, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1});
@@ -166,6 +197,8 @@ fn all_that_is_in_a_trace_is_in_the_page() {
     assert_eq!((&r["runs"], &r["exit"]), (&json!(["on a processor", "waits"]), &json!(3)));
     assert_eq!((&r["files"][0], &r["files"][2]), (&json!("/etc/passwd"), &json!("/var/log/app")));
     assert_eq!((&r["heap"], &r["lost"]), (&json!([4096, 100, -4096]), &json!(17)));
+    assert_eq!(r["pauses"], json!([[84, 86]]));
+    assert!(r["note"].as_str().is_some_and(|t| t.contains("stopped once")), "{}", r["note"]);
     // Something is drawn where a call is, and nothing where none is.
     assert_ne!(r["drawn"], r["empty"]);
     assert_ne!(r["hatched"], r["empty"]);

@@ -156,6 +156,8 @@ const notes = () => {
   if (trace.lost) said.push(`${count(trace.lost)} events are missing: they were lost while the trace was recorded.`);
   if (trace.stats.complete === false && !trace.stats.live) said.push('The recording did not come to its end, or parts of it are missing.');
   if (trace.untold) said.push(`Arguments of ${count(trace.untold)} calls are left out: they neither failed nor took long.`);
+  if (trace.cut) said.push(`${count(trace.cut)} events behind these are left out: --from and --to make a page of them.`);
+  if (trace.pauses.length) said.push(`The recording was stopped ${trace.pauses.length === 1 ? 'once' : `${trace.pauses.length} times`}: hatched.`);
   if (trace.deep) said.push(`${count(trace.deep)} calls of functions are too deep to be drawn.`);
   document.getElementById('notes').textContent = said.join(' ');
 };

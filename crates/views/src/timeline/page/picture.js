@@ -45,6 +45,13 @@ const arrange = () => {
   height = y;
 };
 
+// How many processes are above one: it has been started by them.
+const depthOfProcess = n => {
+  let depth = 0;
+  for (let p = trace.processes[n].parent; p !== null && depth < 100; p = trace.processes[p].parent) depth++;
+  return depth;
+};
+
 const x = time => LABEL + (time - view.from) / (view.to - view.from) * (width - LABEL);
 const timeAt = pixel => view.from + (pixel - LABEL) / (width - LABEL) * (view.to - view.from);
 
@@ -205,6 +212,23 @@ const drawRuler = () => {
   pen.stroke();
 };
 
+// Times in which the session was stopped: nothing is known of them.
+const drawPauses = () => {
+  for (const [from, to] of trace.pauses) {
+    const left = Math.max(x(from - trace.begin), LABEL), right = Math.min(x(to - trace.begin), width);
+    if (right <= LABEL || left >= width) continue;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left, RULER, Math.max(right - left, 2), tall);
+    pen.clip();
+    pen.strokeStyle = colours.line;
+    pen.beginPath();
+    for (let at = left - tall; at < right; at += 9) { pen.moveTo(at, tall); pen.lineTo(at + tall, 0); }
+    pen.stroke();
+    pen.restore();
+  }
+};
+
 // Arrows to what is chosen and from it: who has begun or woken whom.
 const drawFlows = () => {
   const wanted = view.chosen && view.chosen.row.thread;
@@ -269,7 +293,7 @@ const draw = () => {
       const sign = view.closed.has(lane.head) ? '▸' : '▾';
       const how = process.exit === null ? '' : process.exit < 0 ? `  killed by signal ${-process.exit}` : process.exit ? `  exit ${process.exit}` : '';
       pen.font = 'bold 11px system-ui, sans-serif';
-      pen.fillText(`${sign} ${process.name || '?'} ${process.pid}${how}`, 6, y + 14);
+      pen.fillText(`${sign} ${process.name || '?'} ${process.pid}${how}`, 6 + 12 * Math.min(depthOfProcess(lane.head), 8), y + 14);
       pen.font = '11px system-ui, sans-serif';
       continue;
     }
@@ -284,6 +308,7 @@ const draw = () => {
     const text = lane.row.thread === null ? 'heap' : lane.first ? `${threadOf(lane.row)[2] || '?'} ${threadOf(lane.row)[0]}` : '';
     if (text) pen.fillText(fits(text, LABEL - 26), 18, y + Math.min(lane.high, 15) - 3);
   }
+  drawPauses();
   drawFlows();
   if (view.chosen) {
     const lane = lanes.find(one => one.row === view.chosen.row), { row, i } = view.chosen;
