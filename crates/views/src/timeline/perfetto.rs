@@ -1,4 +1,4 @@
-//! Everything over time in Perfetto's format ([`crate::perfetto`]): for ui.perfetto.dev, and for its queries.
+//! Everything over time in Perfetto's format (`crate::perfetto`): for ui.perfetto.dev, and for its queries.
 //!
 //! ```text
 //! a process ─┬ heap: a counter of the bytes that are outstanding

@@ -1,4 +1,4 @@
-//! Function calls in Perfetto's format ([`crate::perfetto`]).
+//! Function calls in Perfetto's format (`crate::perfetto`).
 
 use super::super::by_function::ByFunction;
 use super::super::label;
