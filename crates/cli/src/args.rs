@@ -598,11 +598,7 @@ fn report(c: Command) -> Command {
              Common Trace Format 1.8, with fewer options.",
         )
         .arg(
-            Arg::new("dir")
-                .value_name("DIR")
-                .value_hint(ValueHint::DirPath)
-                .value_parser(value_parser!(OsString))
-                .help("A trace"),
+            dir("A trace"),
         )
         .args(selection_args())
         .args(format_args())
@@ -657,6 +653,11 @@ fn report(c: Command) -> Command {
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
 }
 
+/// The directory of a trace.
+fn dir(help: &'static str) -> Arg {
+    Arg::new("dir").value_name("DIR").value_hint(ValueHint::DirPath).value_parser(value_parser!(OsString)).help(help)
+}
+
 fn open(c: Command) -> Command {
     c.override_usage("trapline open [OPTIONS] DIR")
         .after_help(
@@ -664,12 +665,7 @@ fn open(c: Command) -> Command {
              a screen, its path is printed. 'trapline report --as html=FILE' writes the same.",
         )
         .arg(
-            Arg::new("dir")
-                .value_name("DIR")
-                .value_hint(ValueHint::DirPath)
-                .value_parser(value_parser!(OsString))
-                .required(true)
-                .help("A trace"),
+            dir("A trace").required(true),
         )
         .arg(
             value("output", "FILE", "Write it to FILE [default: a file that only you can read]")
@@ -692,26 +688,15 @@ fn open(c: Command) -> Command {
 }
 
 fn repair(c: Command) -> Command {
-    c.after_help("'trapline report' needs no repair. Lost events stay lost, and reports still say so.").arg(
-        Arg::new("dir")
-            .value_name("DIR")
-            .required(true)
-            .value_hint(ValueHint::DirPath)
-            .value_parser(value_parser!(OsString))
-            .help("The trace"),
-    )
+    c.after_help("'trapline report' needs no repair. Lost events stay lost, and reports still say so.")
+        .arg(dir("The trace").required(true))
 }
 
 fn pack(c: Command) -> Command {
     c
         .after_help("It is written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads it.")
         .arg(
-            Arg::new("dir")
-                .value_name("DIR")
-                .required(true)
-                .value_hint(ValueHint::DirPath)
-                .value_parser(value_parser!(OsString))
-                .help("The trace"),
+            dir("The trace").required(true),
         )
         .arg(
             value("symbols", "PATH", "Look for programs and debug information in this directory first")

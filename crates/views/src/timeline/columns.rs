@@ -18,13 +18,13 @@ pub(super) struct Item {
     pub length: u64,
     /// What it is called, a string.
     pub name: u32,
-    /// A number, as [`Kind`] says.
+    /// The result of a call, the size of a block, how many events are missing: [`Kind`].
     pub value: i64,
     /// More about it, a string.
     pub text: u32,
     /// A stack.
     pub stack: u64,
-    /// As [`Kind`] says.
+    /// The file of a call, a string; the allocation that a release is of: [`Kind`].
     pub subject: u64,
 }
 

@@ -35,7 +35,8 @@ impl FunctionRows {
     }
 }
 
-struct Into<'a> {
+/// Puts calls that have ended into the rows of a thread.
+struct Collecting<'a> {
     thread: usize,
     rows: &'a mut Rows,
     names: &'a mut Vec<String>,
@@ -44,7 +45,7 @@ struct Into<'a> {
     functions: &'a dyn Functions,
 }
 
-impl Calls for Into<'_> {
+impl Calls for Collecting<'_> {
     fn ended(&mut self, call: &Call) {
         if call.depth >= MOST_DEPTHS {
             *self.deep += 1;
@@ -76,13 +77,13 @@ impl CallView for FunctionRows {
             *of = *at;
         }
         let at = of;
-        stack.step(step, &mut Into { thread: *at, rows, names, numbers, deep, functions });
+        stack.step(step, &mut Collecting { thread: *at, rows, names, numbers, deep, functions });
     }
 
     fn end(&mut self, functions: &dyn Functions, _: &mut Vec<u8>) {
         let FunctionRows { rows, stacks, names, numbers, deep, .. } = self;
         for (thread, stack) in stacks.values_mut() {
-            stack.finish(0, &mut Into { thread: *thread, rows, names, numbers, deep, functions });
+            stack.finish(0, &mut Collecting { thread: *thread, rows, names, numbers, deep, functions });
         }
     }
 }

@@ -10,7 +10,7 @@
 //! (Content-Security-Policy) lets it load nothing, and run no script but its own.
 
 use super::columns::{COLUMNS, NAMES};
-use super::{Kind, Of, Timeline};
+use super::{Kind, Of, Timeline, tally};
 use events::generated::errno::ERRNO;
 use events::generated::{SCHEMAS, SET_NAMES};
 use events::schema::Schema;
@@ -89,42 +89,12 @@ fn base64(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a call does nothing but wait.
-pub(super) fn waits(name: &str) -> bool {
-    /// Calls that do nothing but wait.
-    const WAITS: [&str; 22] = [
-        "futex",
-        "futex_wait",
-        "futex_waitv",
-        "nanosleep",
-        "clock_nanosleep",
-        "poll",
-        "ppoll",
-        "select",
-        "pselect6",
-        "epoll_wait",
-        "epoll_pwait",
-        "epoll_pwait2",
-        "wait4",
-        "waitid",
-        "pause",
-        "rt_sigsuspend",
-        "rt_sigtimedwait",
-        "sched_yield",
-        "io_getevents",
-        "io_uring_enter",
-        "semop",
-        "flock",
-    ];
-    WAITS.contains(&name)
-}
-
 /// What a call is coloured by.
 fn sort(schema: &Schema) -> &'static str {
     let is =
         |set: &str| SET_NAMES.iter().position(|name| *name == set).is_some_and(|bit| schema.sets.0 >> bit & 1 != 0);
     match () {
-        () if waits(schema.name) => "wait",
+        () if tally::waits(schema.name) => "wait",
         () if is("network") => "network",
         () if is("memory") => "memory",
         () if is("process") => "process",
@@ -174,6 +144,8 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "flows": timeline.flows,
         "pauses": timeline.pauses.iter().map(|[from, to]| [*from, (*to).min(timeline.last)]).collect::<Vec<_>>(),
         "sorts": sorts,
+        "reads": tally::READS,
+        "writes": tally::WRITES,
         "errors": errors,
         "lost": timeline.lost,
         "untold": timeline.untold,

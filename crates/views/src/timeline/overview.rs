@@ -13,7 +13,7 @@
 //! ```
 
 use super::columns::Item;
-use super::tally::process;
+use super::tally::{process, waits};
 use super::{Kind, ON, Timeline};
 use crate::escape;
 use crate::table::shortened;
@@ -56,7 +56,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         for item in row.items() {
             let first = at(item.start);
             let waits = match row.kind {
-                Kind::Call => super::html::waits(name(item.name)),
+                Kind::Call => waits(name(item.name)),
                 Kind::Run => name(item.name) != ON,
                 _ => false,
             };

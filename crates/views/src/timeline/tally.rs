@@ -24,8 +24,9 @@ pub(super) struct Tally {
 }
 
 /// Calls whose results are bytes that were read, and written.
-const READS: [&str; 8] = ["read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "getdents64"];
-const WRITES: [&str; 10] = [
+pub(super) const READS: [&str; 8] =
+    ["read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "getdents64"];
+pub(super) const WRITES: [&str; 10] = [
     "write",
     "pwrite64",
     "writev",
@@ -37,6 +38,36 @@ const WRITES: [&str; 10] = [
     "copy_file_range",
     "splice",
 ];
+
+/// Whether a call does nothing but wait.
+pub(super) fn waits(name: &str) -> bool {
+    /// Calls that do nothing but wait.
+    const WAITS: [&str; 22] = [
+        "futex",
+        "futex_wait",
+        "futex_waitv",
+        "nanosleep",
+        "clock_nanosleep",
+        "poll",
+        "ppoll",
+        "select",
+        "pselect6",
+        "epoll_wait",
+        "epoll_pwait",
+        "epoll_pwait2",
+        "wait4",
+        "waitid",
+        "pause",
+        "rt_sigsuspend",
+        "rt_sigtimedwait",
+        "sched_yield",
+        "io_getevents",
+        "io_uring_enter",
+        "semop",
+        "flock",
+    ];
+    WAITS.contains(&name)
+}
 
 /// Of all processes, by their indices.
 pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {

@@ -65,9 +65,6 @@ const functionsIn = range => {
   return [...by.values()].sort((a, b) => b.own - a.own);
 };
 
-const READS = new Set(['read', 'pread64', 'readv', 'preadv', 'preadv2', 'recvfrom', 'recvmsg', 'getdents64', 'getrandom']);
-const WRITES = new Set(['write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'sendto', 'sendmsg', 'sendfile', 'copy_file_range', 'splice']);
-
 // Files and sockets: calls, errors, bytes, time.
 const filesIn = range => {
   const by = new Map();
@@ -80,8 +77,8 @@ const filesIn = range => {
       of.time += time;
       if (errorOf(row, i)) of.failed++;
       const name = trace.strings[row.name[i]];
-      if (row.value[i] > 0 && READS.has(name)) of.read += row.value[i];
-      if (row.value[i] > 0 && WRITES.has(name)) of.written += row.value[i];
+      if (row.value[i] > 0 && trace.reads.includes(name)) of.read += row.value[i];
+      if (row.value[i] > 0 && trace.writes.includes(name)) of.written += row.value[i];
     });
   }
   return [...by.values()].sort((a, b) => b.read + b.written - a.read - a.written || b.calls - a.calls);
