@@ -26,7 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("views", &["events", "lang", "order"]),
     ("kernel", &["bpf", "engine", "events", "lang", "order", "symbols", "sys", "unwind"]),
     ("collector", &["abi", "engine", "events", "lang", "order", "patch", "symbols", "sys", "unwind"]),
-    ("unprivileged", &["engine", "events", "lang", "sys", "unwind"]),
+    ("unprivileged", &["engine", "events", "lang", "patch", "symbols", "sys", "unwind"]),
     (
         "session",
         &[

@@ -277,13 +277,24 @@ impl Plan {
         (self.limits.string > most && !self.calls().is_empty()).then_some(most)
     }
 
-    /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if some calls are not traced.
+    /// Whether a seccomp filter is put on the command: only if trapline starts it, and only if it spares some calls their stops.
     pub fn filters(&self) -> bool {
-        self.seccomp
-            && !self.named
-            && self.follow
-            && matches!(self.target, Target::Command(_))
-            && !self.seen_calls().is_all()
+        self.may_filter() && (!self.seen_calls().is_all() || self.records_calls())
+    }
+
+    fn may_filter(&self) -> bool {
+        self.seccomp && !self.named && self.follow && matches!(self.target, Target::Command(_))
+    }
+
+    /// Whether processes record calls themselves, and have code patched for that, under ptrace. Without a filter all their calls would stop.
+    /// Stacks are walked at stops; where functions are traced too, code is the agent's to patch.
+    pub fn records_calls(&self) -> bool {
+        self.backend == Backend::Ptrace
+            && self.may_filter()
+            && self.call_captures.is_empty()
+            && !self.is_joined()
+            && !self.seen_calls().is_empty()
+            && sys::intercept::is_possible()
     }
 }
 

@@ -11,11 +11,13 @@
 //! - [`stub`]: templates of stubs, and the contract between them and the agent.
 //! - [`Plan`]: which functions can be patched. Nothing is patched unless all jumps and addresses of the file leave the patch alone, unwind information
 //!   says that a function begins there, and its first instructions can be moved.
+//! - [`calls`]: patches of `syscall` instructions, for the ptracer.
 //! - [`link`]: the bytes for one process. A stub is a copy of 320 bytes with a few numbers filled in.
 //!
 //! Not here: reading ELF files (crate `symbols`), and what must not be traced for reasons that are not in the code, except for the names that
 //! [`Refusal::of_name`] knows.
 
+pub mod calls;
 pub mod file;
 mod first;
 pub mod hole;

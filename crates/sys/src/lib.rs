@@ -11,6 +11,7 @@ pub mod caps;
 mod check;
 pub mod diag;
 pub mod fdinfo;
+pub mod intercept;
 mod mapping;
 pub mod maps;
 pub mod mem;

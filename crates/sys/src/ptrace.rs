@@ -114,6 +114,34 @@ pub fn siginfo(tid: i32) -> io::Result<[u8; 128]> {
     Ok(info)
 }
 
+/// Sets the siginfo of the signal that a thread is resumed with.
+pub fn set_siginfo(tid: i32, info: &[u8; 128]) -> io::Result<()> {
+    // SAFETY: the kernel reads a siginfo_t, of 128 bytes.
+    unsafe { ptrace(libc::PTRACE_SETSIGINFO as _, tid, 0, info.as_ptr() as u64) }.map(drop)
+}
+
+/// Reads a word of a stopped thread's memory.
+pub fn read_word(tid: i32, addr: u64) -> io::Result<u64> {
+    Place::Memory(addr).read(tid)
+}
+
+/// Writes bytes to a stopped thread's memory, also where the thread may not: word by word, each whole.
+pub fn write_bytes(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
+    let (mut at, end) = (addr & !7, addr + bytes.len() as u64);
+    while at < end {
+        let mut word = Place::Memory(at).read(tid)?.to_le_bytes();
+        for (i, byte) in word.iter_mut().enumerate() {
+            let i = at + i as u64;
+            if let Some(new) = i.checked_sub(addr).and_then(|i| bytes.get(i as usize)) {
+                *byte = *new;
+            }
+        }
+        Place::Memory(at).write(tid, u64::from_le_bytes(word))?;
+        at += 8;
+    }
+    Ok(())
+}
+
 /// The state of a stopped thread, from PTRACE_GET_SYSCALL_INFO (Linux 5.3; `struct ptrace_syscall_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyscallInfo {
@@ -183,6 +211,59 @@ impl Registers {
     /// The base of thread-local storage.
     pub fn fs_base(&self) -> u64 {
         self.0.fs_base
+    }
+
+    /// The base of `gs`.
+    pub fn gs_base(&self) -> u64 {
+        self.0.gs_base
+    }
+
+    /// Sets it.
+    pub fn set_gs_base(&mut self, to: u64) {
+        self.0.gs_base = to;
+    }
+
+    /// rax: the result of a call, or what becomes one.
+    pub fn result(&self) -> i64 {
+        self.0.rax as i64
+    }
+
+    /// The number of the call that the thread is in; negative: in none.
+    pub fn number(&self) -> i64 {
+        self.0.orig_rax as i64
+    }
+
+    /// r11, in which a stub has the address of its words.
+    pub fn r11(&self) -> u64 {
+        self.0.r11
+    }
+
+    /// The thread goes on elsewhere.
+    pub fn set_pc(&mut self, pc: u64) {
+        self.0.rip = pc;
+    }
+
+    /// rcx, where the processor has put the address behind a `syscall`.
+    pub fn set_rcx(&mut self, to: u64) {
+        self.0.rcx = to;
+    }
+
+    /// At the entry of a call: another one is made in its place.
+    pub fn replace_call(&mut self, number: i64, arguments: [u64; 6]) {
+        let r = &mut self.0;
+        [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
+        (r.rax, r.orig_rax) = (number as u64, number as u64);
+    }
+
+    /// Anywhere else: a call is made at the `syscall` instruction at `pc`.
+    pub fn make_call(&mut self, pc: u64, number: i64, arguments: [u64; 6]) {
+        self.replace_call(number, arguments);
+        (self.0.rip, self.0.orig_rax) = (pc, u64::MAX);
+    }
+
+    /// The thread is in no call: it begins the one with this number at the `syscall` instruction at `pc`.
+    pub fn begin_again(&mut self, pc: u64, number: u64) {
+        (self.0.rip, self.0.rax, self.0.orig_rax) = (pc, number, u64::MAX);
     }
 
     /// Whether the thread runs 64-bit code (the code segment of Linux for x86-64 programs).

@@ -9,6 +9,7 @@ use crate::ptrace::ARCH_X86_64;
 use std::io;
 
 const LD_W_ABS: u16 = 0x20;
+const JA: u16 = 0x05;
 const JEQ: u16 = 0x15;
 const JGE: u16 = 0x35;
 const JSET: u16 = 0x45;
@@ -35,9 +36,20 @@ fn insn(code: u16, k: u32, jt: u8, jf: u8) -> Insn {
     Insn { code, jt, jf, k }
 }
 
-/// A program that traces the numbers in `traced`, all numbers of other architectures and of x32, those at or beyond
-/// `known`, and clone with CLONE_UNTRACED; everything else runs untraced.
-pub fn program(traced: &[bool]) -> Vec<Insn> {
+/// What becomes of calls with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They run.
+    Allow,
+    /// They stop.
+    Trace,
+    /// They stop, but for those that a process makes in the code that records them ([`crate::intercept::CODE`]).
+    Elsewhere,
+}
+
+/// A program that has these verdicts on calls, by number; all numbers of other architectures and of x32, those beyond, and clone with
+/// CLONE_UNTRACED are traced.
+pub fn program(verdicts: &[Verdict]) -> Vec<Insn> {
     // The offsets are those of `struct seccomp_data`. Only the verdict of clone depends on an argument, and is not cached.
     let mut p = vec![
         insn(LD_W_ABS, 4, 0, 0),
@@ -45,7 +57,7 @@ pub fn program(traced: &[bool]) -> Vec<Insn> {
         insn(RET, TRACE_MARKED, 0, 0),
         insn(LD_W_ABS, 0, 0, 0),
     ];
-    if !traced.get(libc::SYS_clone as usize).copied().unwrap_or(true) {
+    if verdicts.get(libc::SYS_clone as usize) == Some(&Verdict::Allow) {
         p.extend([
             insn(JEQ, libc::SYS_clone as u32, 0, 4),
             insn(LD_W_ABS, 16, 0, 0),
@@ -54,34 +66,54 @@ pub fn program(traced: &[bool]) -> Vec<Insn> {
             insn(RET, ALLOW, 0, 0),
         ]);
     }
-    // Ranges of equal verdict, from the top: `if nr >= start return verdict`.
-    let mut starts = vec![(0u32, traced.first().copied().unwrap_or(true))];
-    for (nr, pair) in traced.windows(2).enumerate() {
-        if pair[0] != pair[1] {
-            starts.push((nr as u32 + 1, pair[1]));
+    debug_assert!(verdicts.len() < X32_BIT as usize);
+    let mut ranges: Vec<(u32, Verdict)> = vec![];
+    for (nr, verdict) in verdicts.iter().copied().chain([Verdict::Trace]).enumerate() {
+        if ranges.last().is_none_or(|(_, last)| *last != verdict) {
+            ranges.push((nr as u32, verdict));
         }
     }
-    starts.push((traced.len() as u32, true));
-    debug_assert!(traced.len() < X32_BIT as usize);
-    for (start, trace) in starts.into_iter().rev() {
-        p.push(insn(JGE, start, 0, 1));
-        p.push(insn(RET, if trace { TRACE_MARKED } else { ALLOW }, 0, 0));
-    }
-    p.push(insn(RET, TRACE_MARKED, 0, 0));
+    search(&ranges, &mut p);
     p
 }
 
-/// Runs a program over a call with a first argument, for tests: whether it is traced.
-pub fn is_traced(program: &[Insn], arch: u32, nr: u32, first: u32) -> bool {
-    let (mut a, mut pc) = (0u32, 0usize);
+/// Finds the range of a number by halves: `if nr >= start of the upper half goto it`.
+fn search(ranges: &[(u32, Verdict)], p: &mut Vec<Insn>) {
+    match ranges {
+        [] => {}
+        [(_, Verdict::Allow)] => p.push(insn(RET, ALLOW, 0, 0)),
+        [(_, Verdict::Trace)] => p.push(insn(RET, TRACE_MARKED, 0, 0)),
+        [(_, Verdict::Elsewhere)] => p.extend([
+            insn(LD_W_ABS, 12, 0, 0),
+            insn(JEQ, (crate::intercept::CODE >> 32) as u32, 0, 1),
+            insn(RET, ALLOW, 0, 0),
+            insn(RET, TRACE_MARKED, 0, 0),
+        ]),
+        _ => {
+            let (lower, upper) = ranges.split_at(ranges.len() / 2);
+            p.push(insn(JGE, upper[0].0, 0, 1));
+            // The distance to the upper half is known when the lower one is there.
+            let jump = p.len();
+            p.push(insn(JA, 0, 0, 0));
+            search(lower, p);
+            p[jump].k = (p.len() - jump - 1) as u32;
+            search(upper, p);
+        }
+    }
+}
+
+/// Runs a program over a call with a first argument that is made at an address, for tests: whether it is traced.
+pub fn is_traced(program: &[Insn], arch: u32, nr: u32, first: u32, pc: u64) -> bool {
+    let (mut a, mut at) = (0u32, 0usize);
     loop {
-        let i = program[pc];
-        pc += 1;
+        let i = program[at];
+        at += 1;
         match i.code {
-            LD_W_ABS => a = [nr, arch, 0, 0, first][i.k as usize / 4],
-            JEQ => pc += usize::from(if a == i.k { i.jt } else { i.jf }),
-            JGE => pc += usize::from(if a >= i.k { i.jt } else { i.jf }),
-            JSET => pc += usize::from(if a & i.k != 0 { i.jt } else { i.jf }),
+            LD_W_ABS => a = [nr, arch, pc as u32, (pc >> 32) as u32, first][i.k as usize / 4],
+            JA => at += i.k as usize,
+            JEQ => at += usize::from(if a == i.k { i.jt } else { i.jf }),
+            JGE => at += usize::from(if a >= i.k { i.jt } else { i.jf }),
+            JSET => at += usize::from(if a & i.k != 0 { i.jt } else { i.jf }),
             _ => return i.k == TRACE_MARKED,
         }
     }
@@ -120,16 +152,19 @@ pub fn available() -> bool {
 mod tests {
     use super::*;
 
+    const PC: u64 = 0x7fff_f7d0_1234;
+
+    fn verdicts(of: impl Fn(usize) -> Verdict) -> Vec<Verdict> {
+        (0..470).map(of).collect()
+    }
+
     #[test]
     fn selected_numbers_other_architectures_and_unknown_numbers_are_traced() {
-        let mut traced = vec![false; 470];
-        for nr in [0, 1, 59, 257, 469] {
-            traced[nr] = true;
-        }
-        let p = program(&traced);
-        let is_traced = |arch, nr| is_traced(&p, arch, nr, 0);
+        let selected = [0, 1, 59, 257, 469];
+        let p = program(&verdicts(|nr| if selected.contains(&nr) { Verdict::Trace } else { Verdict::Allow }));
+        let is_traced = |arch, nr| is_traced(&p, arch, nr, 0, PC);
         for nr in 0..600u32 {
-            let want = traced.get(nr as usize).copied().unwrap_or(true);
+            let want = nr >= 470 || selected.contains(&(nr as usize));
             assert_eq!(is_traced(ARCH_X86_64, nr), want, "{nr}");
         }
         assert!(is_traced(crate::ptrace::ARCH_I386, 20));
@@ -139,13 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_the_code_that_records_them_run() {
+        let p = program(&verdicts(|nr| if nr % 2 == 0 { Verdict::Elsewhere } else { Verdict::Trace }));
+        for nr in 0..470 {
+            assert!(is_traced(&p, ARCH_X86_64, nr, 0, PC), "{nr}");
+            assert_eq!(is_traced(&p, ARCH_X86_64, nr, 0, crate::intercept::CODE + 77), nr % 2 == 1, "{nr}");
+        }
+        assert!(is_traced(&p, ARCH_X86_64, 470, 0, crate::intercept::CODE));
+        assert!(p.len() < 4096);
+    }
+
+    #[test]
     fn clone_is_traced_with_clone_untraced() {
         const SIGCHLD: u32 = 17;
         const UNTRACED: u32 = 0x80_0000;
-        let clone = |traced: &[bool], flags| is_traced(&program(traced), ARCH_X86_64, 56, flags);
-        let none = [false; 470];
-        let all = [true; 470];
-        assert!(!clone(&none, SIGCHLD) && clone(&none, SIGCHLD | UNTRACED));
-        assert!(clone(&all, SIGCHLD) && clone(&all, SIGCHLD | UNTRACED));
+        let clone = |verdict, flags| is_traced(&program(&verdicts(|_| verdict)), ARCH_X86_64, 56, flags, PC);
+        assert!(!clone(Verdict::Allow, SIGCHLD) && clone(Verdict::Allow, SIGCHLD | UNTRACED));
+        assert!(clone(Verdict::Trace, SIGCHLD) && clone(Verdict::Trace, SIGCHLD | UNTRACED));
     }
 }

@@ -173,8 +173,8 @@ impl Files {
     }
 }
 
-/// What is needed of the file that is mapped, or the vDSO.
-fn bytes_of(pid: i32, map: &Map) -> Option<Vec<u8>> {
+/// What is needed of the file that is mapped, or the vDSO: its tables for unwinders, at their places in the file.
+pub fn bytes_of(pid: i32, map: &Map) -> Option<Vec<u8>> {
     if map.path == VDSO {
         return vdso(map.range.1.checked_sub(map.range.0)?);
     }

@@ -11,6 +11,7 @@ mod tracers;
 pub use life::{Held, Life};
 pub use place::open_to_all;
 pub use shared::{Chunk, Shared, State};
+pub(crate) use socket::seal;
 pub use socket::{Backlog, Listener, Request, SocketFile, sealed};
 pub use tables::Tables;
 pub use tracers::{Print, Status, Talk};

@@ -300,7 +300,7 @@ pub(super) fn memfd(name: &std::ffi::CStr) -> io::Result<OwnedFd> {
 }
 
 /// Seals a file's size and its seals, and `more`.
-pub(super) fn seal(fd: &OwnedFd, more: i32) -> io::Result<()> {
+pub(crate) fn seal(fd: &OwnedFd, more: i32) -> io::Result<()> {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL | more;
     // SAFETY: a descriptor that is open, and an integer.
     check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals) }.into()).map(drop)

@@ -3,7 +3,7 @@
 use crate::ptrace::thread::Pending;
 use engine::plan::OnFull;
 use events::encode::{self, Fixed};
-use events::layout::CAP_32BIT;
+use events::layout::{CAP_32BIT, NO_CPU};
 use events::schema::Schema;
 use std::time::Duration;
 use sys::ring::control::Ptracer;
@@ -146,7 +146,7 @@ impl Emitter {
         let mut call = Vec::new();
         let now = sys::time::monotonic();
         let more = events::layout::CAP_NO_RESULT | start_unknown(attach);
-        let end = End { time: now, ret: 0, more, out: &[], cpu: p.cpu };
+        let end = End { time: now, ret: 0, more, out: &[], cpu: p.cpu, cpu_out: NO_CPU };
         encode_call(&mut call, who, p, &end);
         if call.len() > usize::from(u16::MAX) {
             // Too much for a notice: the end will show it all.
@@ -182,6 +182,8 @@ pub struct End<'a> {
     pub out: &'a [u8],
     /// Processor at entry.
     pub cpu: u16,
+    /// Processor at exit.
+    pub cpu_out: u16,
 }
 
 fn fixed((pid, tid): (i32, i32), p: &Pending, end: &End<'_>) -> Fixed {
@@ -194,6 +196,7 @@ fn fixed((pid, tid): (i32, i32), p: &Pending, end: &End<'_>) -> Fixed {
         start: p.start,
         ret: end.ret,
         cpu_in: end.cpu,
+        cpu_out: end.cpu_out,
         ..Fixed::default()
     }
 }

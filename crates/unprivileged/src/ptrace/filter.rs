@@ -2,6 +2,8 @@
 
 use super::thread::Pending;
 use events::generated::C_RAW;
+use sys::intercept::Row;
+use sys::seccomp::Verdict;
 
 /// prctl and seccomp.
 const FILTER_CALLS: [u64; 2] = [157, 317];
@@ -27,19 +29,23 @@ pub fn added(p: &Pending) -> Option<bool> {
     }
 }
 
-/// The numbers that trapline's filter traces: those of `calls`, the restart of any of them, those that add a filter, and clone3, which may
-/// make a thread that is not traced.
-pub fn numbers(calls: &[bool]) -> Vec<bool> {
+/// What trapline's filter says of each number: calls that are wanted stop, but where a process records them itself (`rows`); so do the
+/// restart of any of them, those that add a filter, and clone3, which may make a thread that is not traced.
+pub fn verdicts(calls: &[bool], rows: &[(usize, Row)]) -> Vec<Verdict> {
     const RESTART_SYSCALL: usize = 219;
-    let mut numbers = calls.to_vec();
-    for nr in FILTER_CALLS.into_iter().chain([CLONE3]) {
-        numbers.get_mut(nr as usize).into_iter().for_each(|n| *n = true);
+    let mut verdicts: Vec<Verdict> =
+        calls.iter().map(|wanted| if *wanted { Verdict::Trace } else { Verdict::Allow }).collect();
+    for (nr, _) in rows {
+        verdicts.get_mut(*nr).into_iter().for_each(|v| *v = Verdict::Elsewhere);
     }
-    if let Some(n) = numbers.get_mut(RESTART_SYSCALL)
-        && !*n
+    for nr in FILTER_CALLS.into_iter().chain([CLONE3]) {
+        verdicts.get_mut(nr as usize).into_iter().for_each(|v| *v = Verdict::Trace);
+    }
+    if let Some(v) = verdicts.get_mut(RESTART_SYSCALL)
+        && calls.iter().any(|wanted| *wanted)
     {
         // A wanted call that is restarted through restart_syscall ends there.
-        *n = calls.iter().any(|&c| c);
+        *v = if rows.is_empty() { Verdict::Trace } else { Verdict::Elsewhere };
     }
-    numbers
+    verdicts
 }

@@ -16,6 +16,8 @@
 mod emit;
 mod fds;
 mod filter;
+mod intercept;
+mod recorded;
 mod stacks;
 mod thread;
 mod tracer;
@@ -319,6 +321,7 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
         hidden: plan.hidden_code(),
+        rows: if plan.records_calls() { intercept::rows(&seen.by_number(), plan.limits, plan.fd_names) } else { vec![] },
         with_stacks: plan
             .call_captures
             .iter()
@@ -376,7 +379,7 @@ fn start_command(
     control: Ptracer<'_>,
     (wait, open): (OwnedFd, OwnedFd),
 ) -> io::Result<(Option<i32>, OwnedFd)> {
-    let filter = job.filtered.then(|| seccomp::program(&filter::numbers(&job.calls)));
+    let filter = job.filtered.then(|| seccomp::program(&filter::verdicts(&job.calls, &job.rows)));
     let held = signal::hold_counted();
     let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
         Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),

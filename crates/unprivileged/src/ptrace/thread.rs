@@ -3,6 +3,7 @@
 use engine::capture::Memory;
 use events::layout::{Layout, NO_CPU};
 use events::schema::Schema;
+use sys::intercept::Slot;
 use sys::ptrace::Changed;
 
 /// A call between its entry and its exit.
@@ -39,7 +40,6 @@ pub struct Pending {
 }
 
 /// One traced thread.
-#[derive(Debug)]
 pub struct Thread {
     /// Thread id.
     pub tid: i32,
@@ -70,6 +70,16 @@ pub struct Thread {
     pub rseq_tries: u8,
     /// Tails of the last call, kept for their allocation.
     pub spare: Vec<u8>,
+    /// Where it records calls itself.
+    pub slot: Option<Slot>,
+    /// It was seen to whether it gets a slot.
+    pub looked: bool,
+    /// When the last call that it has recorded ended, ns.
+    pub ended: u64,
+    /// When the call that it is in, and records, began, and that of which a notice was written: by the time stamp counter.
+    pub began: u64,
+    /// See `began`.
+    pub noticed: u64,
 }
 
 impl Thread {
@@ -90,6 +100,11 @@ impl Thread {
             rseq: None,
             rseq_tries: 0,
             spare: Vec::new(),
+            slot: None,
+            looked: false,
+            ended: 0,
+            began: 0,
+            noticed: 0,
         }
     }
 
@@ -106,6 +121,7 @@ impl Thread {
     pub fn reset_image(&mut self) {
         self.rseq = None;
         self.rseq_tries = 0;
+        self.slot = None;
     }
 }
 

@@ -13,6 +13,8 @@
 
 use super::emit::{Emitter, End};
 use super::filter;
+use super::intercept::Intercept;
+use super::recorded::Batch;
 use super::stacks::{self, Stacks};
 use super::thread::{Pending, Thread};
 use engine::backend::ids::ids;
@@ -53,6 +55,8 @@ pub struct Job {
     pub cpu: bool,
     /// The upper half of the addresses of code whose calls are not the program's (`bpf::syscalls::Session::hidden`).
     pub hidden: Option<u32>,
+    /// What processes record themselves of which calls; empty: nothing.
+    pub rows: Vec<(usize, sys::intercept::Row)>,
     /// Classes with stacks, by those of their calls and of signals, and the most frames of a stack.
     pub with_stacks: HashMap<u16, (&'static events::Schema, usize)>,
 }
@@ -69,12 +73,17 @@ enum Mode {
 
 /// The tracer's state.
 pub struct Tracer {
-    job: Job,
-    out: Emitter,
-    threads: HashMap<i32, Thread>,
+    pub(super) job: Job,
+    pub(super) out: Emitter,
+    pub(super) threads: HashMap<i32, Thread>,
     command: Option<i32>,
     mode: Mode,
-    tails: Vec<u8>,
+    pub(super) tails: Vec<u8>,
+    /// Calls that processes record themselves.
+    pub(super) intercept: Option<Intercept>,
+    pub(super) batch: Batch,
+    /// What was reported of threads while something else was waited for.
+    pub(super) later: VecDeque<Status>,
     /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
     stacks: Stacks,
@@ -101,11 +110,21 @@ pub static RAW: LazyLock<(&'static events::Schema, &'static Layout)> = LazyLock:
 
 impl Tracer {
     /// A tracer that writes to `out`.
-    pub fn new(job: Job, out: Emitter) -> Self {
-        let (threads, tails) = (HashMap::new(), Vec::new());
-        let early = HashMap::new();
-        let mut tracer =
-            Tracer { job, out, threads, command: None, mode: Mode::Tracing, tails, early, stacks: Stacks::default() };
+    pub fn new(mut job: Job, out: Emitter) -> Self {
+        let rows = std::mem::take(&mut job.rows);
+        let mut tracer = Tracer {
+            job,
+            out,
+            threads: HashMap::new(),
+            command: None,
+            mode: Mode::Tracing,
+            tails: Vec::new(),
+            intercept: (!rows.is_empty()).then(|| Intercept::new(rows)),
+            batch: Batch::default(),
+            later: VecDeque::new(),
+            early: HashMap::new(),
+            stacks: Stacks::default(),
+        };
         tracer.heed();
         tracer
     }
@@ -221,8 +240,12 @@ impl Tracer {
     pub fn run(&mut self) {
         let mut queue: VecDeque<Status> = VecDeque::new();
         loop {
+            queue.extend(self.later.drain(..));
             if queue.is_empty() {
-                match ptrace::wait(true) {
+                // While much is recorded, stops are looked for and not waited for.
+                let much = self.drain();
+                self.pace();
+                match ptrace::wait(!much) {
                     Ok(Some(s)) => queue.push_back(s),
                     Ok(None) => {}
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => self.tick(),
@@ -258,6 +281,7 @@ impl Tracer {
         for tid in if self.out.held { Vec::new() } else { long.map(|t| t.tid).collect() } {
             self.notice(tid, 0);
         }
+        self.notice_in_code();
         let orphans: Vec<i32> = self.threads.values().filter(|t| t.held.is_some()).map(|t| t.tid).collect();
         for tid in orphans.into_iter().chain(self.early.keys().copied().collect::<Vec<_>>()) {
             self.adopt(tid);
@@ -325,6 +349,7 @@ impl Tracer {
 
     fn on_status(&mut self, s: Status) {
         self.heed();
+        self.drain();
         match s.change() {
             Change::Exited(code) => self.ended(s, [code as u64, 0, 0]),
             Change::Killed(sig, core) => self.ended(s, [0, sig as u64, core.into()]),
@@ -359,7 +384,7 @@ impl Tracer {
     }
 
     fn ended(&mut self, s: Status, end: [u64; 3]) {
-        let Some(t) = self.threads.remove(&s.tid) else {
+        let Some(mut t) = self.threads.remove(&s.tid) else {
             // It never stopped, and its creator's event has not reported it yet.
             if self.mode != Mode::Detaching {
                 self.early.insert(s.tid, end);
@@ -367,8 +392,14 @@ impl Tracer {
             return;
         };
         if !t.starting {
+            self.end_in_code(&mut t);
             self.tell_unfinished(&t);
             self.tell_end((t.pid, t.tid), end);
+        }
+        if let Some(code) = &mut self.intercept
+            && !self.threads.values().any(|other| other.pid == t.pid)
+        {
+            code.forget(t.pid);
         }
         if self.command == Some(s.tid) {
             self.control().command_ended(s.raw);
@@ -378,7 +409,7 @@ impl Tracer {
     /// The call that a thread is in for good.
     fn tell_unfinished(&mut self, t: &Thread) {
         if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
-            let end = End { time: time::monotonic(), ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu };
+            let end = End { time: time::monotonic(), ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu, cpu_out: NO_CPU };
             self.out.call((t.pid, t.tid), p, &end);
         }
     }
@@ -399,6 +430,7 @@ impl Tracer {
             t.held = Some((sig, ev));
             return;
         }
+        self.give_slot(tid);
         match (sig, ev) {
             (s, 0) if s & 0x80 != 0 => self.syscall_stop(tid, false),
             (_, event::SECCOMP) => self.syscall_stop(tid, true),
@@ -422,7 +454,7 @@ impl Tracer {
         }
     }
 
-    fn who(&self, tid: i32) -> (i32, i32) {
+    pub(super) fn who(&self, tid: i32) -> (i32, i32) {
         (self.threads.get(&tid).map_or(tid, |t| t.pid), tid)
     }
 
@@ -454,6 +486,9 @@ impl Tracer {
 
     fn call_stop(&mut self, t: &mut Thread, info: &ptrace::SyscallInfo) {
         t.unread = false;
+        if info.op == 3 && self.may_record(t, info) {
+            return;
+        }
         match info.op {
             1 | 3 => match &mut t.pending {
                 // The restart of a call that the attach interrupted.
@@ -630,7 +665,7 @@ impl Tracer {
         }
     }
 
-    fn exit(&mut self, t: &mut Thread, ret: i64) {
+    pub(super) fn exit(&mut self, t: &mut Thread, ret: i64) {
         let end = time::monotonic();
         let Some(mut p) = t.pending.take() else { return };
         if t.starting {
@@ -656,8 +691,7 @@ impl Tracer {
             let mut more = 0;
             if p.layout.tails.iter().any(|s| s.out) {
                 let mut mem = t.memory();
-                let call = capture::Call { schema: p.schema, layout: p.layout, args: &p.args, result: Some(ret) };
-                p.caps = capture::tails(&call, &mut mem, self.job.limits, p.caps, &mut self.tails);
+                p.caps = self.exit_tails(&p, &mut mem, ret);
                 if p.cpu == NO_CPU {
                     p.cpu = mem.cpu;
                 }
@@ -668,7 +702,7 @@ impl Tracer {
             if self.job.fd_names && ret >= 0 {
                 super::fds::made(&mut self.out, t, &p, ret, end, self.job.fd_details);
             }
-            let e = End { time: end, ret, more, out: &self.tails, cpu: p.cpu };
+            let e = End { time: end, ret, more, out: &self.tails, cpu: p.cpu, cpu_out: NO_CPU };
             self.out.call((t.pid, t.tid), &p, &e);
             if self.job.fd_names && ret >= 0 {
                 super::fds::changed(&mut self.out, t, &p, end, self.job.fd_details);
@@ -682,8 +716,12 @@ impl Tracer {
     fn note_refusals(&mut self, t: &mut Thread, p: &Pending) {
         let Some(everywhere) = filter::added(p) else { return };
         t.refuses = true;
+        Self::stop_recording(t);
         if everywhere {
-            self.threads.values_mut().filter(|other| other.pid == t.pid).for_each(|other| other.refuses = true);
+            for other in self.threads.values_mut().filter(|other| other.pid == t.pid) {
+                other.refuses = true;
+                Self::stop_recording(other);
+            }
         }
     }
 
@@ -732,6 +770,9 @@ impl Tracer {
         let joins = signal::is_thread_of(pid, child);
         let flags = ptrace::clone_flags(maker).unwrap_or(0) & !CLONE_THREAD | if joins { CLONE_THREAD } else { 0 };
         let rseq = self.threads.get(&maker).and_then(|t| t.rseq).filter(|_| flags & CLONE_VM == 0);
+        if let Some(code) = self.intercept.as_mut().filter(|_| !joins) {
+            code.forked(pid, child, flags & CLONE_VM != 0);
+        }
         self.introduce(Birth { child, pid: if joins { pid } else { child }, by: (pid, maker), flags, rseq });
     }
 
@@ -788,6 +829,9 @@ impl Tracer {
         if let Some(t) = self.threads.get_mut(&tid) {
             t.reset_image();
             self.stacks.forget(t.pid);
+            if let Some(code) = &mut self.intercept {
+                code.forget(t.pid);
+            }
             pid = t.pid;
             // With a filter that does not stop execve, no exit stop will show that the command has started.
             first = t.starting;
@@ -808,6 +852,9 @@ impl Tracer {
     }
 
     fn signalled(&mut self, tid: i32, sig: i32) {
+        if self.leave_code(tid, sig) {
+            return self.resume(tid, 0);
+        }
         let who = self.who(tid);
         if let Ok(raw) = ptrace::siginfo(tid)
             && !self.threads.get(&tid).is_some_and(|t| t.starting)
@@ -891,5 +938,5 @@ pub fn become_tracer() -> io::Result<()> {
     signal::count_signal(USR1)?;
     signal::count_signal(ALRM)?;
     signal::on_parent_death(USR1)?;
-    signal::interval_timer(100)
+    signal::interval_timer(super::recorded::ALWAYS)
 }

@@ -1,0 +1,342 @@
+//! The code that carries out a system call for a patched instruction, and records it. It is never run here: its bytes are copied to
+//! [`super::CODE`] in the traced process.
+//!
+//! ```text
+//!  stub ─► entry ─► a slot? a row? room? ─ no ─► raw: the call is made outside of this code, and stops at the ptracer
+//!                    │ captures of entry, time
+//!                    ▼
+//!                  site: syscall
+//!                    │ time, captures of exit, the record is published
+//!                    ▼
+//!                  behind the patched instruction
+//! ```
+//!
+//! It has no stack and leaves nothing in memory but in the thread's slot, which `gs` leads to. At `site` all registers but rcx and r11, which
+//! the instruction changes anyway, are the program's, and so are they behind it. No handler of signals runs on top of it: the
+//! ptracer takes a thread out of it before it delivers one. It reads the program's memory without a look at whether that is there: the
+//! ptracer has a thread that faults go on at the next place that is made for that.
+
+use super::{EXIT, MAGIC, RECORD, ROOM, ROWS, ROWS_AT, op, slot};
+use core::arch::global_asm;
+
+global_asm!(
+    ".pushsection .rodata",
+    ".balign 4096",
+    "trapline_calls:",
+    // r11: two words: the address behind the instruction, and where the call can be made outside of this code.
+    "mov rcx, qword ptr gs:[{magic_at}]",
+    // Without a change of the flags, which are still the program's.
+    "lea rcx, [rcx - {magic}]",
+    "jrcxz 2f",
+    "jmp qword ptr [r11 + 8]",
+    "2:",
+    "mov qword ptr gs:[{rax}], rax",
+    "lahf",
+    "seto al",
+    "mov qword ptr gs:[{flags}], rax",
+    "mov rax, qword ptr gs:[{rax}]",
+    "mov rcx, qword ptr [r11]",
+    "mov qword ptr gs:[{ret}], rcx",
+    "mov rcx, qword ptr [r11 + 8]",
+    "mov qword ptr gs:[{raw}], rcx",
+    "cmp rax, {rows}",
+    "jae 90f",
+    "mov r11, rax",
+    "shl r11, 6",
+    "lea rcx, [rip + trapline_calls + {rows_at}]",
+    "add r11, rcx",
+    "cmp byte ptr [r11], 0",
+    "je 90f",
+    "mov rcx, qword ptr gs:[{tail}]",
+    "sub rcx, qword ptr gs:[{head}]",
+    "cmp rcx, {room}",
+    "ja 90f",
+    "mov rcx, qword ptr gs:[{off}]",
+    "add rcx, qword ptr gs:[{ring}]",
+    "mov qword ptr gs:[{cur}], rcx",
+    "mov qword ptr gs:[{state}], 1",
+    "mov dword ptr [rcx + 4], eax",
+    "mov qword ptr [rcx + 32], rdi",
+    "mov qword ptr [rcx + 40], rsi",
+    "mov qword ptr [rcx + 48], rdx",
+    "mov qword ptr [rcx + 56], r10",
+    "mov qword ptr [rcx + 64], r8",
+    "mov qword ptr [rcx + 72], r9",
+    "mov r8, rcx",
+    "mov rcx, qword ptr gs:[{ret}]",
+    "mov qword ptr [r8 + 88], rcx",
+    "lea rdi, [r8 + {record}]",
+    "movzx r9d, byte ptr [r11 + 1]",
+    "lea r10, [r11 + 8]",
+    "lea rcx, [rip + 3f]",
+    "mov qword ptr gs:[{link}], rcx",
+    "jmp 10f",
+    "3:",
+    "sub rdi, r8",
+    "mov dword ptr [r8 + 96], edi",
+    "rdtscp",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov qword ptr [r8 + 8], rax",
+    "mov dword ptr [r8 + 24], ecx",
+    "mov qword ptr gs:[{state}], 2",
+    "mov rax, qword ptr gs:[{flags}]",
+    "add al, 127",
+    "sahf",
+    "mov rax, qword ptr gs:[{rax}]",
+    "mov rdi, qword ptr [r8 + 32]",
+    "mov rsi, qword ptr [r8 + 40]",
+    "mov rdx, qword ptr [r8 + 48]",
+    "mov r10, qword ptr [r8 + 56]",
+    "mov r9, qword ptr [r8 + 72]",
+    "mov r8, qword ptr [r8 + 64]",
+    "trapline_calls_site:",
+    "syscall",
+    "trapline_calls_after:",
+    "mov qword ptr gs:[{rax}], rax",
+    "mov qword ptr gs:[{r11}], r11",
+    "mov qword ptr gs:[{state}], 3",
+    "mov r8, qword ptr gs:[{cur}]",
+    "mov qword ptr [r8 + 80], rax",
+    "rdtscp",
+    "shl rdx, 32",
+    "or rax, rdx",
+    "mov qword ptr [r8 + 16], rax",
+    "mov dword ptr [r8 + 28], ecx",
+    "mov edi, dword ptr [r8 + 96]",
+    "add rdi, r8",
+    "mov rax, qword ptr [r8 + 80]",
+    // Of a call that has failed nothing is read.
+    "cmp rax, -4095",
+    "jae 4f",
+    "mov eax, dword ptr [r8 + 4]",
+    "shl rax, 6",
+    "lea rcx, [rip + trapline_calls + {rows_at}]",
+    "add rax, rcx",
+    "movzx r9d, byte ptr [rax + 2]",
+    "movzx ecx, byte ptr [rax + 1]",
+    "lea r10, [rax + rcx * 8 + 8]",
+    "lea rcx, [rip + 4f]",
+    "mov qword ptr gs:[{link}], rcx",
+    "jmp 10f",
+    "4:",
+    "sub rdi, r8",
+    "mov dword ptr [r8 + 100], edi",
+    "mov dword ptr [r8], edi",
+    "mov rcx, qword ptr gs:[{off}]",
+    "add rcx, rdi",
+    "cmp rcx, {exit}",
+    "jb 5f",
+    "xor ecx, ecx",
+    "5:",
+    "mov qword ptr gs:[{off}], rcx",
+    "add qword ptr gs:[{tail}], rdi",
+    "mov qword ptr gs:[{state}], 0",
+    "mov rdi, qword ptr [r8 + 32]",
+    "mov rsi, qword ptr [r8 + 40]",
+    "mov rdx, qword ptr [r8 + 48]",
+    "mov r10, qword ptr [r8 + 56]",
+    "mov r9, qword ptr [r8 + 72]",
+    "mov r8, qword ptr [r8 + 64]",
+    "mov rax, qword ptr gs:[{flags}]",
+    "add al, 127",
+    "sahf",
+    "mov rax, qword ptr gs:[{rax}]",
+    "mov rcx, qword ptr gs:[{ret}]",
+    "mov r11, qword ptr gs:[{r11}]",
+    "jmp qword ptr gs:[{ret}]",
+    // The call is made where it stops.
+    "90:",
+    "mov rax, qword ptr gs:[{flags}]",
+    "add al, 127",
+    "sahf",
+    "mov rax, qword ptr gs:[{rax}]",
+    "jmp qword ptr gs:[{raw}]",
+    // r9d captures by the words at r10, into rdi; r8: the record.
+    "10:",
+    "test r9d, r9d",
+    "jz 19f",
+    "11:",
+    "movzx eax, byte ptr [r10 + 1]",
+    "mov rsi, qword ptr [r8 + rax * 8 + 32]",
+    "cmp rsi, 65536",
+    "jb 18f",
+    "mov qword ptr [rdi], rsi",
+    "lea rax, [rdi + 16]",
+    "mov r11, rax",
+    "movzx edx, word ptr [r10 + 4]",
+    "movzx ecx, byte ptr [r10]",
+    "cmp ecx, {string}",
+    "je 16f",
+    "cmp ecx, {fixed}",
+    "je 13f",
+    "cmp ecx, {result}",
+    "jne 12f",
+    "mov rsi, qword ptr [r8 + 80]",
+    "jmp 20f",
+    "12:",
+    "movzx esi, byte ptr [r10 + 2]",
+    "mov rsi, qword ptr [r8 + rsi * 8 + 32]",
+    "cmp ecx, {argument}",
+    "je 20f",
+    // A signed or an unsigned number of 32 bits.
+    "cmp ecx, {unsigned}",
+    "jne 21f",
+    "mov esi, esi",
+    "jmp 20f",
+    "21:",
+    "movsxd rsi, esi",
+    "test rsi, rsi",
+    "jns 20f",
+    "xor esi, esi",
+    "20:",
+    // So many elements, no more than the limit in bytes.
+    "cmp rsi, 65536",
+    "jbe 22f",
+    "mov esi, 65536",
+    "22:",
+    "movzx ecx, byte ptr [r10 + 3]",
+    "imul rsi, rcx",
+    "cmp rsi, rdx",
+    "cmovb rdx, rsi",
+    "mov rsi, qword ptr [rdi]",
+    "13:",
+    "cmp rdx, 8",
+    "jb 15f",
+    "trapline_calls_words:",
+    "14:",
+    "mov rcx, qword ptr [rsi]",
+    "mov qword ptr [rax], rcx",
+    "add rsi, 8",
+    "add rax, 8",
+    "sub rdx, 8",
+    "cmp rdx, 8",
+    "jae 14b",
+    "trapline_calls_rest:",
+    "15:",
+    "test rdx, rdx",
+    "jz 17f",
+    "mov cl, byte ptr [rsi]",
+    "mov byte ptr [rax], cl",
+    "inc rsi",
+    "inc rax",
+    "dec rdx",
+    "jmp 15b",
+    "16:",
+    "mov cl, byte ptr [rsi]",
+    "mov byte ptr [rax], cl",
+    "inc rsi",
+    "inc rax",
+    "test cl, cl",
+    "jz 17f",
+    "dec rdx",
+    "jnz 16b",
+    "trapline_calls_captured:",
+    "17:",
+    "sub rax, r11",
+    "mov dword ptr [rdi + 8], eax",
+    "add rax, 23",
+    "and rax, -8",
+    "add rdi, rax",
+    "18:",
+    "add r10, 8",
+    "dec r9d",
+    "jnz 11b",
+    "19:",
+    "jmp qword ptr gs:[{link}]",
+    "trapline_calls_end:",
+    ".popsection",
+    magic_at = const slot::MAGIC,
+    tail = const slot::TAIL,
+    head = const slot::HEAD,
+    off = const slot::OFF,
+    ring = const slot::RING,
+    cur = const slot::CUR,
+    state = const slot::STATE,
+    ret = const slot::RET,
+    raw = const slot::RAW,
+    rax = const slot::RAX,
+    flags = const slot::FLAGS,
+    r11 = const slot::R11,
+    link = const slot::LINK,
+    magic = const MAGIC,
+    rows = const ROWS,
+    rows_at = const ROWS_AT,
+    room = const ROOM,
+    record = const RECORD,
+    exit = const EXIT,
+    string = const op::STRING,
+    fixed = const op::FIXED,
+    result = const op::RESULT,
+    argument = const op::ARGUMENT,
+    unsigned = const op::UNSIGNED,
+);
+
+unsafe extern "C" {
+    safe static trapline_calls: u8;
+    safe static trapline_calls_site: u8;
+    safe static trapline_calls_after: u8;
+    safe static trapline_calls_words: u8;
+    safe static trapline_calls_rest: u8;
+    safe static trapline_calls_captured: u8;
+    safe static trapline_calls_end: u8;
+}
+
+fn address(of: &u8) -> u64 {
+    core::ptr::from_ref(of) as u64
+}
+
+fn offset(of: &u8) -> u64 {
+    address(of) - address(&trapline_calls)
+}
+
+/// Its bytes.
+pub(super) fn bytes() -> &'static [u8] {
+    let len = offset(&trapline_calls_end) as usize;
+    // SAFETY: the bytes between the two labels are in one read-only section of the program.
+    unsafe { core::slice::from_raw_parts(&raw const trapline_calls, len) }
+}
+
+/// Where a thread is in the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// At its first instruction, which reads the slot.
+    Entry,
+    /// Before the call.
+    Before,
+    /// At the instruction that makes the call.
+    Site,
+    /// At the one behind it.
+    After,
+    /// Behind that.
+    Behind,
+}
+
+/// Where an address is in the code, by its offset from [`super::CODE`]; none: not in it.
+pub(super) fn at(pc: u64) -> Option<At> {
+    let site = offset(&trapline_calls_site);
+    let after = offset(&trapline_calls_after);
+    if pc >= offset(&trapline_calls_end) {
+        return None;
+    }
+    Some(match pc {
+        0 => At::Entry,
+        _ if pc < site => At::Before,
+        _ if pc == site => At::Site,
+        _ if pc == after => At::After,
+        _ => At::Behind,
+    })
+}
+
+/// Where a thread goes on that has faulted at an offset because of what the program has in its registers or memory.
+pub(super) fn fixup(pc: u64) -> Option<u64> {
+    let (words, rest) = (offset(&trapline_calls_words), offset(&trapline_calls_rest));
+    let captured = offset(&trapline_calls_captured);
+    if (words..rest).contains(&pc) {
+        Some(rest)
+    } else if (rest..captured).contains(&pc) {
+        Some(captured)
+    } else {
+        None
+    }
+}

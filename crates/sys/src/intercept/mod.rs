@@ -1,0 +1,358 @@
+//! System calls that a traced process records itself: the code and the memory for that, seen from the ptracer.
+//!
+//! ```text
+//!  the process                                              the ptracer
+//!  CODE   code │ rows: what is captured of each call   ◄──  Memory::new
+//!  SLOTS  slot │ slot │ …   one per thread             ──►  Slot: records, and the call that the thread is in
+//!
+//!  a slot:    words (slot) │ ring of records
+//!  a record:  length, number │ times │ processors │ arguments │ result │ address │ lengths │ captures of entry │ captures of exit
+//!  a capture: address │ length │ bytes, up to a multiple of 8
+//! ```
+//!
+//! Both are one file in memory (memfd_create(2)), which the process makes and the ptracer fills. Children of fork share it, and so each of
+//! their threads has a slot of its own.
+//!
+//! The process may write there what it likes: every number from there is checked, and no more than the file is read.
+
+mod code;
+
+pub use code::At;
+
+use crate::agent;
+use crate::check::check;
+use crate::mapping::{Mapping, Mode};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where the code is in every process. The upper half of its addresses is its own: filters know calls that are made there by that.
+pub const CODE: u64 = 0x10fe_0000_0000;
+/// Where the slots are.
+pub const SLOTS: u64 = 0x10fd_0000_0000;
+/// Bytes of code and rows.
+pub const CODE_LEN: u64 = SLOTS_AT as u64;
+/// Bytes of all slots.
+pub const SLOTS_LEN: u64 = (SLOT * COUNT) as u64;
+/// How many threads can have a slot.
+pub const COUNT: usize = 96;
+
+/// How many rows: numbers of calls.
+pub const ROWS: usize = 512;
+const ROWS_AT: usize = 4096;
+const ROW: usize = 64;
+const SLOTS_AT: usize = ROWS_AT + ROWS * ROW;
+/// What may be in a ring before it counts as full, and where its next record is the first again.
+const EXIT: usize = 256 << 10;
+/// The most bytes of a record.
+pub const LONGEST: usize = 12 << 10;
+const ROOM: usize = EXIT - LONGEST;
+const RING_AT: usize = 4096;
+const SLOT: usize = RING_AT + EXIT + LONGEST;
+const _: () = assert!(SLOT.is_multiple_of(4096) && SLOTS_AT.is_multiple_of(4096));
+/// Bytes of a record in front of its captures.
+pub const RECORD: usize = 104;
+/// Of a slot that is in use.
+const MAGIC: u64 = 0x7261_7063;
+
+/// The words of a slot, by offset.
+mod slot {
+    /// [`super::MAGIC`], or 0: calls are made where they stop.
+    pub const MAGIC: usize = 0;
+    /// Bytes of records that were written, and that were read.
+    pub const TAIL: usize = 8;
+    pub const HEAD: usize = 16;
+    /// Where the next record begins in the ring.
+    pub const OFF: usize = 24;
+    /// Address of the ring.
+    pub const RING: usize = 32;
+    /// Address of the record that is written.
+    pub const CUR: usize = 40;
+    /// 0: in no call, 1: before it, 2: in it, 3: behind it.
+    pub const STATE: usize = 48;
+    /// The address behind the patched instruction, and where the call can be made instead.
+    pub const RET: usize = 56;
+    pub const RAW: usize = 64;
+    /// Registers of the program.
+    pub const RAX: usize = 72;
+    pub const FLAGS: usize = 80;
+    pub const R11: usize = 88;
+    /// Where the captures return to.
+    pub const LINK: usize = 96;
+}
+
+/// Kinds of captures.
+pub mod op {
+    /// A string: up to its NUL.
+    pub const STRING: u8 = 1;
+    /// So many bytes as the limit says.
+    pub const FIXED: u8 = 2;
+    /// As many elements as the result says.
+    pub const RESULT: u8 = 3;
+    /// As many elements as an argument of 64 bits says.
+    pub const ARGUMENT: u8 = 4;
+    /// As an unsigned argument of 32 bits says.
+    pub const UNSIGNED: u8 = 5;
+    /// As a signed argument of 32 bits says.
+    pub const SIGNED: u8 = 6;
+}
+
+/// What is read of one argument's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// A kind of [`op`].
+    pub kind: u8,
+    /// The argument that has the address: below 6.
+    pub argument: u8,
+    /// The argument that has the number of elements: below 6.
+    pub count: u8,
+    /// Bytes of an element.
+    pub size: u8,
+    /// The most bytes.
+    pub limit: u16,
+}
+
+/// What is captured of a call. At most [`Row::MOST`] ops in all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Before it.
+    pub entry: Vec<Op>,
+    /// After it, where it succeeds.
+    pub exit: Vec<Op>,
+}
+
+impl Row {
+    /// The most ops of a row.
+    pub const MOST: usize = 7;
+
+    /// Whether it fits, as its records do.
+    pub fn fits(&self) -> bool {
+        let bytes: usize = self.entry.iter().chain(&self.exit).map(|op| 16 + usize::from(op.limit) + 8).sum();
+        self.entry.len() + self.exit.len() <= Row::MOST && RECORD + bytes <= LONGEST
+    }
+
+    fn bytes(&self) -> [u8; ROW] {
+        let mut row = [0; ROW];
+        (row[0], row[1], row[2]) = (1, self.entry.len() as u8, self.exit.len() as u8);
+        for (to, op) in row[8..].chunks_exact_mut(8).zip(self.entry.iter().chain(&self.exit)) {
+            [to[0], to[1], to[2], to[3]] = [op.kind, op.argument, op.count, op.size];
+            to[4..6].copy_from_slice(&op.limit.to_le_bytes());
+        }
+        row
+    }
+}
+
+/// Whether this machine can: its time stamp counter runs at a constant rate, and is read together with the processor's number.
+pub fn is_possible() -> bool {
+    const RDTSCP: u32 = 1 << 27;
+    const INVARIANT: u32 = 1 << 8;
+    const EXTENDED: u32 = 0x8000_0000;
+    let cpuid = std::arch::x86_64::__cpuid;
+    // Newer compilers know that it is safe.
+    #[allow(unused_unsafe)]
+    // SAFETY: every x86-64 processor has the instruction and the first of these leaves, which says which of the others there are.
+    unsafe {
+        cpuid(EXTENDED).eax >= EXTENDED + 7
+            && cpuid(EXTENDED + 1).edx & RDTSCP != 0
+            && cpuid(EXTENDED + 7).edx & INVARIANT != 0
+    }
+}
+
+/// Where a thread is in the code; none: it is not there.
+pub fn at(pc: u64) -> Option<At> {
+    code::at(pc.checked_sub(CODE)?)
+}
+
+/// Where a thread goes on that has faulted there because of the program's memory.
+pub fn fixup(pc: u64) -> Option<u64> {
+    code::fixup(pc.checked_sub(CODE)?).map(|offset| CODE + offset)
+}
+
+/// The memory that a process, and its children by fork, record calls in.
+pub struct Memory {
+    map: Mapping,
+    /// Which slots are taken.
+    taken: std::cell::RefCell<[bool; COUNT]>,
+}
+
+impl Memory {
+    /// Takes over the file that a process has made with memfd_create(2) and MFD_ALLOW_SEALING: sets its size, fills it, and seals that. `fd` is the
+    /// process's descriptor; it is stopped.
+    ///
+    /// # Errors
+    /// Those of pidfd_open(2), pidfd_getfd(2), ftruncate(2), fcntl(2) and mmap(2).
+    pub fn new(pid: i32, fd: i32, rows: &[(usize, Row)]) -> io::Result<Rc<Memory>> {
+        let pidfd = crate::process::pidfd(pid, false)?;
+        // SAFETY: plain integers; a descriptor that is returned is ours.
+        let file = unsafe {
+            let got = check(libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), fd, 0))?;
+            OwnedFd::from_raw_fd(got as i32)
+        };
+        let len = SLOTS_AT + SLOT * COUNT;
+        // SAFETY: a descriptor that is open, and a length.
+        check(unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) }.into())?;
+        agent::seal(&file, 0)?;
+        let map = Mapping::new(file.as_fd(), 0, len, Mode::Shared)?;
+        let memory = Memory { map, taken: std::cell::RefCell::new([false; COUNT]) };
+        memory.write(0, code::bytes());
+        for (number, row) in rows.iter().filter(|(number, row)| *number < ROWS && row.fits()) {
+            memory.write(ROWS_AT + number * ROW, &row.bytes());
+        }
+        Ok(Rc::new(memory))
+    }
+
+    fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.map.len(), "inside of the file");
+        // SAFETY: checked; the process has not mapped it yet.
+        unsafe { self.map.base().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+
+    /// A word of the file.
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.map.len(), "a word of the file");
+        // SAFETY: checked; the file is sealed, so its pages stay; the process and this one use atomic accesses of aligned words.
+        unsafe { &*self.map.base().add(at).cast::<AtomicU64>() }
+    }
+
+    /// Copies bytes out of the file, which the process may be writing to.
+    fn read(&self, at: usize, out: &mut Vec<u8>, len: usize) {
+        assert!(at + len <= self.map.len(), "inside of the file");
+        out.reserve(len);
+        // SAFETY: checked, and there is room for so many. What the process writes meanwhile may or may not be among them: they are bytes.
+        unsafe {
+            self.map.base().add(at).copy_to_nonoverlapping(out.as_mut_ptr().add(out.len()), len);
+            out.set_len(out.len() + len);
+        }
+    }
+}
+
+/// A thread's slot.
+pub struct Slot {
+    memory: Rc<Memory>,
+    index: usize,
+    /// What was read, and where the next record begins.
+    head: u64,
+    off: usize,
+}
+
+impl Slot {
+    /// A slot that nobody has; none: all are taken.
+    pub fn take(memory: &Rc<Memory>) -> Option<Slot> {
+        let mut taken = memory.taken.borrow_mut();
+        let index = taken.iter().position(|taken| !taken)?;
+        taken[index] = true;
+        let slot = Slot { memory: Rc::clone(memory), index, head: 0, off: 0 };
+        for word in (slot::MAGIC..=slot::LINK).step_by(8) {
+            slot.set(word, 0);
+        }
+        slot.set(slot::RING, slot.address() + RING_AT as u64);
+        slot.set(slot::MAGIC, MAGIC);
+        Some(slot)
+    }
+
+    /// Its address in the process: what `gs` has to lead to.
+    pub fn address(&self) -> u64 {
+        SLOTS + (self.index * SLOT) as u64
+    }
+
+    /// The memory that it is in.
+    pub fn memory(&self) -> &Rc<Memory> {
+        &self.memory
+    }
+
+    /// From now on the thread's calls are made where they stop. One that is under way is recorded.
+    pub fn turn_off(&self) {
+        self.set(slot::MAGIC, 0);
+    }
+
+    fn base(&self) -> usize {
+        SLOTS_AT + self.index * SLOT
+    }
+
+    fn get(&self, word: usize) -> u64 {
+        self.memory.word(self.base() + word).load(Ordering::Acquire)
+    }
+
+    fn set(&self, word: usize, to: u64) {
+        self.memory.word(self.base() + word).store(to, Ordering::Release);
+    }
+
+    /// Appends the records that are complete to `out`, and calls `each` with where each begins there. False: what the process has written there
+    /// is no such records: some are lost.
+    pub fn drain(&mut self, out: &mut Vec<u8>, mut each: impl FnMut(usize)) -> bool {
+        let tail = self.get(slot::TAIL);
+        let mut left = tail.wrapping_sub(self.head);
+        if left == 0 {
+            return true;
+        }
+        let mut fine = left <= (EXIT + LONGEST) as u64;
+        while fine && left > 0 {
+            let at = self.base() + RING_AT + self.off;
+            let len = (self.memory.word(at).load(Ordering::Relaxed) & 0xffff_ffff) as usize;
+            fine = (RECORD..=LONGEST).contains(&len) && len.is_multiple_of(8) && len as u64 <= left;
+            if fine {
+                each(out.len());
+                self.memory.read(at, out, len);
+                left -= len as u64;
+                self.off = if self.off + len >= EXIT { 0 } else { self.off + len };
+            }
+        }
+        if !fine {
+            // What follows is read from where the thread says.
+            self.off = (self.get(slot::OFF) as usize).min(EXIT - 8) & !7;
+        }
+        self.head = tail;
+        self.set(slot::HEAD, tail);
+        fine
+    }
+
+    /// The record of the call that the thread is in, as far as it is written, and the result if the call is over. The slot was drained before.
+    pub fn open(&self) -> Option<(Vec<u8>, Option<i64>)> {
+        let state = self.get(slot::STATE);
+        let address = self.address() + (RING_AT + self.off) as u64;
+        if !(2..=3).contains(&state) || self.get(slot::CUR) != address {
+            return None;
+        }
+        let at = self.base() + RING_AT + self.off;
+        let entry = (self.memory.word(at + 96).load(Ordering::Relaxed) & 0xffff_ffff) as usize;
+        if !(RECORD..=LONGEST).contains(&entry) {
+            return None;
+        }
+        let mut out = Vec::new();
+        self.memory.read(at, &mut out, entry);
+        // The length is written when the record is complete.
+        out[..4].fill(0);
+        Some((out, (state == 3).then(|| self.get(slot::RAX) as i64)))
+    }
+
+    /// The call that the thread is in is recorded by the ptracer: its record is not written.
+    pub fn close(&self) {
+        self.set(slot::STATE, 0);
+    }
+
+    /// The address behind the patched instruction, and that where the call can be made instead, of the call that the thread is in.
+    pub fn ways(&self) -> (u64, u64) {
+        (self.get(slot::RET), self.get(slot::RAW))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.turn_off();
+        self.memory.taken.borrow_mut()[self.index] = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_and_rows_do_not_overlap() {
+        assert!(code::bytes().len() <= ROWS_AT);
+        assert_eq!((at(CODE), at(CODE + code::bytes().len() as u64), at(CODE - 1)), (Some(At::Entry), None, None));
+        let row = Row { entry: vec![Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 }; 2], exit: vec![] };
+        assert!(row.fits() && !Row { exit: row.entry.clone(), ..row }.fits());
+    }
+}

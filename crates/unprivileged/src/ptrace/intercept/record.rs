@@ -1,0 +1,152 @@
+//! A record of a call, out of the memory of the process that has written it. Nothing of it is believed that matters to this process.
+
+use engine::capture::Memory;
+use sys::intercept::{LONGEST, RECORD};
+
+/// A record.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'b> {
+    bytes: &'b [u8],
+    /// Where the captures of exit begin.
+    exit: usize,
+}
+
+impl<'b> Record<'b> {
+    /// The one that begins here; as much of it as there is.
+    pub fn parse(bytes: &'b [u8]) -> Option<Record<'b>> {
+        if bytes.len() < RECORD {
+            return None;
+        }
+        let short = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize;
+        let end = if short(0) == 0 { bytes.len() } else { short(0).min(bytes.len()).min(LONGEST) };
+        let bytes = bytes.get(..end)?;
+        let exit = short(96).clamp(RECORD, end.max(RECORD));
+        Some(Record { bytes, exit }).filter(|_| end >= RECORD)
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        let word = self.bytes.get(at..at + 8).and_then(|b| b.first_chunk());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    /// The number of the call.
+    pub fn number(&self) -> u64 {
+        self.word(0) >> 32
+    }
+
+    /// The time stamp counter before and after it.
+    pub fn times(&self) -> (u64, u64) {
+        (self.word(8), self.word(16))
+    }
+
+    /// The processors before and after it.
+    pub fn processors(&self) -> (u16, u16) {
+        // Linux keeps the number of the node above the twelve bits of the processor (arch/x86/include/asm/segment.h).
+        const CPU: u64 = 0xfff;
+        let both = self.word(24);
+        ((both & CPU) as u16, (both >> 32 & CPU) as u16)
+    }
+
+    /// The six registers with arguments.
+    pub fn arguments(&self) -> [u64; 6] {
+        std::array::from_fn(|i| self.word(32 + 8 * i))
+    }
+
+    /// The raw result.
+    pub fn result(&self) -> i64 {
+        self.word(80) as i64
+    }
+
+    /// What was read before the call.
+    pub fn entry(&self) -> Captures<'b> {
+        Captures(self.bytes.get(RECORD..self.exit).unwrap_or(&[]))
+    }
+
+    /// What was read after it.
+    pub fn exit(&self) -> Captures<'b> {
+        Captures(self.bytes.get(self.exit..).unwrap_or(&[]))
+    }
+}
+
+/// Memory that was read by a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Captures<'b>(&'b [u8]);
+
+impl<'b> Iterator for Captures<'b> {
+    type Item = (u64, &'b [u8]);
+
+    fn next(&mut self) -> Option<(u64, &'b [u8])> {
+        let (head, rest) = self.0.split_first_chunk::<16>()?;
+        let address = u64::from_le_bytes(*head.first_chunk()?);
+        let len = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+        let bytes = rest.get(..len)?;
+        self.0 = rest.get(len.next_multiple_of(8)..).unwrap_or(&[]);
+        Some((address, bytes))
+    }
+}
+
+impl Memory for Captures<'_> {
+    fn read(&mut self, addr: u64, buf: &mut [u8]) -> usize {
+        let mut all = *self;
+        let inside = |(at, bytes): &(u64, &[u8])| addr.checked_sub(*at).is_some_and(|n| n < bytes.len() as u64);
+        let Some((at, bytes)) = all.find(inside) else { return 0 };
+        let from = &bytes[(addr - at) as usize..];
+        let len = from.len().min(buf.len());
+        buf[..len].copy_from_slice(&from[..len]);
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testkit::{Random, rounds};
+
+    fn record(captures: &[(u64, &[u8])], entry: usize) -> Vec<u8> {
+        let mut bytes = vec![0; RECORD];
+        let mut exit = RECORD;
+        for (i, (address, data)) in captures.iter().enumerate() {
+            bytes.extend_from_slice(&address.to_le_bytes());
+            bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(data);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            exit = if i < entry { bytes.len() } else { exit };
+        }
+        let len = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&len.to_le_bytes());
+        bytes[4..8].copy_from_slice(&257u32.to_le_bytes());
+        bytes[96..100].copy_from_slice(&(exit as u32).to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn memory_is_what_was_captured() {
+        let bytes = record(&[(0x1000, b"/etc/passwd\0"), (0x2000, b"abc")], 1);
+        let record = Record::parse(&bytes).unwrap();
+        assert_eq!(record.number(), 257);
+        let mut buf = [0; 8];
+        assert_eq!((record.entry().read(0x1004, &mut buf), &buf), (8, b"/passwd\0"));
+        assert_eq!(record.entry().read(0x2000, &mut buf), 0);
+        assert_eq!((record.exit().read(0x2001, &mut buf), &buf[..2]), (2, &b"bc"[..]));
+        assert_eq!((record.exit().read(0x2003, &mut buf), record.exit().read(0xfff, &mut buf)), (0, 0));
+    }
+
+    #[test]
+    fn hostile_records_are_bounded() {
+        let fine = record(&[(0x1000, b"abc"), (0x2000, b"def")], 1);
+        assert!(Record::parse(&fine[..RECORD - 1]).is_none());
+        let mut random = Random::new(31);
+        for _ in 0..rounds(2000) {
+            let mut bytes = fine.clone();
+            for _ in 0..4 {
+                let at = random.index(bytes.len());
+                bytes[at] = random.next() as u8;
+            }
+            bytes.truncate(random.index(fine.len() + 1));
+            if let Some(record) = Record::parse(&bytes) {
+                assert!(record.entry().chain(record.exit()).count() < 16);
+                let _ = (record.times(), record.processors(), record.arguments(), record.result());
+            }
+        }
+    }
+}
