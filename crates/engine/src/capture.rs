@@ -204,11 +204,20 @@ impl<M: Memory> Reader<'_, M> {
         }
     }
 
+    /// So many bytes at an address, straight into the tail.
     fn bytes(&mut self, addr: u64, want: usize, all: u64, out: &mut Vec<u8>) -> Cap {
-        let Some(b) = self.fetch(addr, want) else { return Cap::Fault };
-        let short = b.len() < want;
-        encode::bytes_tail(out, b);
-        if short {
+        let (want, at) = (want.min(usize::from(u16::MAX)), out.len());
+        encode::bytes_tail(out, &[]);
+        let from = out.len();
+        out.resize(from + want, 0);
+        let got = self.mem.read(addr, &mut out[from..]);
+        if want > 0 && got == 0 {
+            out.truncate(at);
+            return Cap::Fault;
+        }
+        out.truncate(from + got);
+        out[at..from].copy_from_slice(&(got as u16).to_le_bytes());
+        if got < want {
             Cap::Fault
         } else if (want as u64) < all {
             Cap::Cut

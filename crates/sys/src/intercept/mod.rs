@@ -352,7 +352,8 @@ mod tests {
     fn code_and_rows_do_not_overlap() {
         assert!(code::bytes().len() <= ROWS_AT);
         assert_eq!((at(CODE), at(CODE + code::bytes().len() as u64), at(CODE - 1)), (Some(At::Entry), None, None));
-        let row = Row { entry: vec![Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 }; 2], exit: vec![] };
+        let row =
+            Row { entry: vec![Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 }; 2], exit: vec![] };
         assert!(row.fits() && !Row { exit: row.entry.clone(), ..row }.fits());
     }
 }

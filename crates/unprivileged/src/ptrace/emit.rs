@@ -19,12 +19,41 @@ pub struct Emitter {
     pub silent: bool,
     /// The session is stopped: calls and signals are not reported, but forks, execs and ends are.
     pub held: bool,
+    /// Events that others may still come before; none: there are no others.
+    waiting: Option<Waiting>,
+    /// When events were last put into the ring that had waited.
+    settled: u64,
+    /// No event in the ring is later than that.
+    last: u64,
 }
+
+/// Events that are not in the ring yet.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Time, and where the event begins and ends.
+    events: Vec<(u64, usize, usize)>,
+}
+
+/// How long events wait for others that come before them, ns: a thread may be interrupted between the end of its call and its record.
+const WAIT: u64 = 2_000_000;
+/// The most bytes that wait.
+const MOST: usize = 1 << 20;
 
 impl Emitter {
     /// Writes to `ring` for the front end `parent`.
     pub fn new(ring: Writer, on_full: OnFull, parent: i32) -> Self {
-        Emitter { ring, on_full, buf: Vec::with_capacity(4096), parent, silent: false, held: false }
+        Emitter {
+            ring,
+            on_full,
+            buf: Vec::with_capacity(4096),
+            parent,
+            silent: false,
+            held: false,
+            waiting: None,
+            settled: 0,
+            last: 0,
+        }
     }
 
     /// Whether the front end has gone, or asked to stop.
@@ -38,8 +67,54 @@ impl Emitter {
     }
 
     /// Marks the end of the events in the ring.
-    pub fn finish(&self) {
+    pub fn finish(&mut self) {
+        self.in_order(false);
         self.ring.finish();
+    }
+
+    /// From now on events wait until those before them are there, or do not.
+    pub fn in_order(&mut self, wait: bool) {
+        if wait != self.waiting.is_some() {
+            self.release(u64::MAX);
+            self.waiting = wait.then(Waiting::default);
+        }
+    }
+
+    /// Events with an earlier time come too late.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Puts events into the ring that have waited long enough.
+    pub fn settle(&mut self) {
+        let Some(waiting) = &self.waiting else { return };
+        let (now, full) = (sys::time::monotonic(), waiting.bytes.len() > MOST);
+        if full || now >= self.settled + WAIT {
+            self.settled = now;
+            self.release(if full { u64::MAX } else { now.saturating_sub(WAIT) });
+        }
+    }
+
+    /// Puts events up to a time into the ring.
+    fn release(&mut self, until: u64) {
+        let Some(mut waiting) = self.waiting.take() else { return };
+        waiting.events.sort_by_key(|e| e.0);
+        let ready = waiting.events.partition_point(|e| e.0 <= until);
+        let mut rest = Waiting::default();
+        for (i, (time, start, end)) in waiting.events.into_iter().enumerate() {
+            let event = &waiting.bytes[start..end];
+            if i < ready {
+                self.buf.clear();
+                self.buf.extend_from_slice(event);
+                self.push_now();
+            } else {
+                let at = rest.bytes.len();
+                rest.bytes.extend_from_slice(event);
+                rest.events.push((time, at, rest.bytes.len()));
+            }
+        }
+        self.last = self.last.max(if until == u64::MAX { 0 } else { until });
+        self.waiting = Some(rest);
     }
 
     /// Stops or resumes reporting calls and signals, and writes the event for it.
@@ -52,11 +127,21 @@ impl Emitter {
         }
     }
 
-    /// Whether the event is in the ring.
+    /// Whether the event is in the ring, or will be.
     fn push(&mut self) -> bool {
+        let Some(waiting) = &mut self.waiting else { return self.push_now() };
+        let time = self.buf.first_chunk().map_or(0, |time| u64::from_le_bytes(*time));
+        let at = waiting.bytes.len();
+        waiting.bytes.extend_from_slice(&self.buf);
+        waiting.events.push((time, at, waiting.bytes.len()));
+        true
+    }
+
+    fn push_now(&mut self) -> bool {
         if self.silent {
             return false;
         }
+        self.last = self.last.max(self.buf.first_chunk().map_or(0, |time| u64::from_le_bytes(*time)));
         loop {
             match self.ring.push(&self.buf) {
                 Ok(()) => return true,

@@ -321,7 +321,11 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         notice: u64::from(plan.notice_ms) * 1_000_000,
         cpu: plan.filter.as_ref().is_some_and(|f| f.asks_cpu()),
         hidden: plan.hidden_code(),
-        rows: if plan.records_calls() { intercept::rows(&seen.by_number(), plan.limits, plan.fd_names) } else { vec![] },
+        rows: if plan.records_calls() {
+            intercept::rows(&seen.by_number(), plan.limits, plan.fd_names)
+        } else {
+            vec![]
+        },
         with_stacks: plan
             .call_captures
             .iter()

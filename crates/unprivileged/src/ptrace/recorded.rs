@@ -1,11 +1,11 @@
 //! The ptracer's side of calls that processes record themselves ([`super::intercept`]): records in, events out; and threads that have
 //! stopped in the code which writes them.
 
-use super::emit::End;
-use super::intercept::{Record, Then};
+use super::emit::{Emitter, End};
+use super::intercept::{Intercept, Record, Then};
 use super::thread::{Pending, Thread};
 use super::tracer::Tracer;
-use engine::capture::{self, Memory};
+use engine::capture::{self, Limits, Memory};
 use events::layout::NO_CPU;
 use std::io;
 use sys::intercept::{self, At, Slot};
@@ -62,6 +62,8 @@ impl Tracer {
             }
         }
         (0..lost).for_each(|_| self.out.control().drop_event(None));
+        self.out.in_order(slots > 0 && self.threads.len() > 1);
+        self.out.settle();
         if ends.is_empty() {
             *idle = idle.saturating_add(1);
             return false;
@@ -71,76 +73,20 @@ impl Tracer {
         if slots > 1 {
             ends.sort_by_key(|e| e.0);
         }
-        let batch = std::mem::take(&mut self.batch);
+        let Tracer { threads, intercept, out, job, tails, batch, .. } = self;
+        let Some(code) = intercept else { return false };
+        let mut to = Events { code, out, limits: job.limits, tails };
         for (_, tid, at) in &batch.ends {
-            if let Some(record) = Record::parse(&batch.bytes[*at..]) {
-                self.recorded(*tid, &record);
+            if let (Some(t), Some(record)) = (threads.get_mut(tid), Record::parse(&batch.bytes[*at..])) {
+                to.recorded(t, &record);
             }
         }
-        let many = batch.bytes.len() > MANY;
-        self.batch = batch;
-        many
-    }
-
-    /// One call that is over.
-    fn recorded(&mut self, tid: i32, record: &Record<'_>) {
-        let Some(mut t) = self.threads.remove(&tid) else { return };
-        if let Some(mut p) = self.begun(&mut t, record) {
-            let (cpu, cpu_out) = record.processors();
-            let end = self.intercept.as_ref().map_or(p.start, |code| code.clock.at(record.times().1)).max(p.start);
-            self.tails.clear();
-            let mut exit = record.exit();
-            let ret = record.result();
-            p.caps = self.exit_tails(&p, &mut exit, ret);
-            t.ended = end;
-            let e = End { time: end, ret, more: 0, out: &self.tails, cpu, cpu_out };
-            self.out.call((t.pid, tid), &p, &e);
-            t.spare = p.tails;
-        }
-        self.threads.insert(tid, t);
+        batch.bytes.len() > MANY
     }
 
     /// Reads what a call has given, into the tails of exit: the capture bits.
     pub(super) fn exit_tails(&mut self, p: &Pending, memory: &mut impl Memory, ret: i64) -> u16 {
-        if !p.layout.tails.iter().any(|s| s.out) {
-            return p.caps;
-        }
-        let call = capture::Call { schema: p.schema, layout: p.layout, args: &p.args, result: Some(ret) };
-        capture::tails(&call, memory, self.job.limits, p.caps, &mut self.tails)
-    }
-
-    /// What a record says of a call that has begun.
-    fn begun(&self, t: &mut Thread, record: &Record<'_>) -> Option<Pending> {
-        let nr = record.number();
-        let schema = events::registry::by_number(nr).filter(|_| self.intercept.as_ref().is_some_and(|c| c.has(nr)))?;
-        let layout = events::registry::layout(schema.id)?;
-        let mut args = [0; 8];
-        args[..6].copy_from_slice(&record.arguments());
-        let mut tails = std::mem::take(&mut t.spare);
-        tails.clear();
-        let mut caps = 0;
-        if !layout.tails.is_empty() {
-            let call = capture::Call { schema, layout, args: &args, result: None };
-            caps = capture::tails(&call, &mut record.entry(), self.job.limits, 0, &mut tails);
-        }
-        // Two readings of the clocks may differ by some ns.
-        let start = self.intercept.as_ref().map_or(0, |code| code.clock.at(record.times().0)).max(t.ended);
-        Some(Pending {
-            schema,
-            layout,
-            nr,
-            start,
-            args,
-            caps,
-            tails,
-            cpu: record.processors().0,
-            stack: None,
-            registers: None,
-            noticed: t.noticed == record.times().0,
-            wanted: true,
-            restarting: false,
-            on_behalf: false,
-        })
+        exit_tails(p, memory, ret, self.job.limits, &mut self.tails)
     }
 
     /// The call that a thread is in, in the code, and its result if it is over.
@@ -150,7 +96,7 @@ impl Tracer {
             code.clock.look();
         }
         let record = Record::parse(&bytes)?;
-        let p = self.begun(t, &record)?;
+        let p = begun(self.intercept.as_ref()?, t, &record, self.job.limits)?;
         t.began = record.times().0;
         Some((p, result))
     }
@@ -343,6 +289,74 @@ impl Tracer {
             Slot::turn_off(slot);
         }
     }
+}
+
+/// Where records become events.
+struct Events<'t> {
+    code: &'t Intercept,
+    out: &'t mut Emitter,
+    limits: Limits,
+    tails: &'t mut Vec<u8>,
+}
+
+impl Events<'_> {
+    /// One call that is over.
+    fn recorded(&mut self, t: &mut Thread, record: &Record<'_>) {
+        let Some(mut p) = begun(self.code, t, record, self.limits) else { return };
+        let (cpu, cpu_out) = record.processors();
+        let end = self.code.clock.at(record.times().1).max(p.start);
+        self.tails.clear();
+        let ret = record.result();
+        p.caps = exit_tails(&p, &mut record.exit(), ret, self.limits, self.tails);
+        t.ended = end;
+        // Where its record has come too late to be in its place, the whole call is moved, so that it takes as long as it took.
+        let late = self.out.last().saturating_sub(end);
+        p.start += late;
+        let e = End { time: end + late, ret, more: 0, out: self.tails, cpu, cpu_out };
+        self.out.call((t.pid, t.tid), &p, &e);
+        t.spare = p.tails;
+    }
+}
+
+fn exit_tails(p: &Pending, memory: &mut impl Memory, ret: i64, limits: Limits, tails: &mut Vec<u8>) -> u16 {
+    if !p.layout.tails.iter().any(|s| s.out) {
+        return p.caps;
+    }
+    let call = capture::Call { schema: p.schema, layout: p.layout, args: &p.args, result: Some(ret) };
+    capture::tails(&call, memory, limits, p.caps, tails)
+}
+
+/// What a record says of a call that has begun.
+fn begun(code: &Intercept, t: &mut Thread, record: &Record<'_>, limits: Limits) -> Option<Pending> {
+    let nr = record.number();
+    let schema = events::registry::by_number(nr).filter(|_| code.has(nr))?;
+    let layout = events::registry::layout(schema.id)?;
+    let mut args = [0; 8];
+    args[..6].copy_from_slice(&record.arguments());
+    let mut tails = std::mem::take(&mut t.spare);
+    tails.clear();
+    let mut caps = 0;
+    if layout.tails.iter().any(|s| !s.out) {
+        let call = capture::Call { schema, layout, args: &args, result: None };
+        caps = capture::tails(&call, &mut record.entry(), limits, 0, &mut tails);
+    }
+    Some(Pending {
+        schema,
+        layout,
+        nr,
+        // Two readings of the clocks may differ by some ns.
+        start: code.clock.at(record.times().0).max(t.ended),
+        args,
+        caps,
+        tails,
+        cpu: record.processors().0,
+        stack: None,
+        registers: None,
+        noticed: t.noticed == record.times().0,
+        wanted: true,
+        restarting: false,
+        on_behalf: false,
+    })
 }
 
 /// A thread at the first instruction goes to where the call is made instead.

@@ -135,7 +135,7 @@ impl Tracer {
     }
 
     /// Marks the end of the events in the ring.
-    pub fn finish(&self) {
+    pub fn finish(&mut self) {
         self.out.finish();
     }
 
@@ -409,7 +409,8 @@ impl Tracer {
     /// The call that a thread is in for good.
     fn tell_unfinished(&mut self, t: &Thread) {
         if let Some(p) = t.pending.as_ref().filter(|p| p.wanted) {
-            let end = End { time: time::monotonic(), ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu, cpu_out: NO_CPU };
+            let end =
+                End { time: time::monotonic(), ret: 0, more: CAP_NO_RESULT, out: &[], cpu: p.cpu, cpu_out: NO_CPU };
             self.out.call((t.pid, t.tid), p, &end);
         }
     }

@@ -37,7 +37,8 @@ impl Clock {
             let since = scale(tsc - self.before.0, self.before, self.now);
             return (self.before.1 + since).min(self.now.1);
         }
-        let rate = if self.before.1 >= self.first.1 + LONG { (self.first, self.before) } else { (self.first, self.now) };
+        let rate =
+            if self.before.1 >= self.first.1 + LONG { (self.first, self.before) } else { (self.first, self.now) };
         self.before.1.saturating_sub(scale(self.before.0 - tsc, rate.0, rate.1))
     }
 }
@@ -54,9 +55,13 @@ mod tests {
 
     #[test]
     fn times_lie_between_their_moments() {
-        let clock = Clock { first: (1000, 500), before: (2_000_001_000, 1_000_000_500), now: (2_000_003_000, 1_000_001_500) };
+        let clock =
+            Clock { first: (1000, 500), before: (2_000_001_000, 1_000_000_500), now: (2_000_003_000, 1_000_001_500) };
         let at = |tsc| clock.at(tsc);
-        assert_eq!([at(2_000_001_000), at(2_000_002_000), at(2_000_003_000)], [1_000_000_500, 1_000_001_000, 1_000_001_500]);
+        assert_eq!(
+            [at(2_000_001_000), at(2_000_002_000), at(2_000_003_000)],
+            [1_000_000_500, 1_000_001_000, 1_000_001_500]
+        );
         // Hostile values are times, too.
         assert_eq!((at(1000), at(u64::MAX), at(0)), (500, 1_000_001_500, 0));
     }

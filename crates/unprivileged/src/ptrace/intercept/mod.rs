@@ -31,8 +31,8 @@ use std::rc::Rc;
 use sys::intercept::{self as code, Memory, ROWS, Row, Slot};
 use sys::ptrace::{self, Status, SyscallInfo};
 
-/// Stops after which a site is patched.
-const OFTEN: u32 = 16;
+/// Stops after which a site is patched. Where the project is tested, that is soon.
+const OFTEN: u32 = if cfg!(debug_assertions) { 1 } else { 16 };
 /// How many times as often it has to stop before that is tried again.
 const AGAIN: u32 = 32;
 
@@ -61,7 +61,13 @@ pub fn rows(calls: &[bool], limits: Limits, names: bool) -> Vec<(usize, Row)> {
         let schema = events::registry::by_number(nr as u64)?;
         rows::of(schema, events::registry::layout(schema.id)?, limits, names)
     };
-    calls.iter().enumerate().take(ROWS).filter(|(_, wanted)| **wanted).filter_map(|(nr, _)| Some((nr, row(nr)?))).collect()
+    calls
+        .iter()
+        .enumerate()
+        .take(ROWS)
+        .filter(|(_, wanted)| **wanted)
+        .filter_map(|(nr, _)| Some((nr, row(nr)?)))
+        .collect()
 }
 
 /// What is known of a `syscall` instruction.
