@@ -430,7 +430,7 @@ impl Backend {
                 ("events on a full buffer", "they are dropped and counted; the target never waits"),
             ],
             Backend::Auto | Backend::Ptrace => &[
-                ("time", "two stops per call: a call takes some 50 times as long"),
+                ("time", "a call that stops takes some 50 times as long, one that its process records some 1.5 times"),
                 CPU_TIME,
                 (
                     "attach (-p)",

@@ -42,8 +42,10 @@ fn says_fine(dir: &Path) {
 }
 
 /// Options with a filter, and without.
-const FILTERED: [&[&str]; 3] = [&["-e", "openat"], &["-e", "execve,read,clone,wait4"], &["-e", "none"]];
-const UNFILTERED: [&[&str]; 3] = [&[], &["--no-seccomp", "-e", "openat"], &["-e", "all", "-yy"]];
+const FILTERED: [&[&str]; 5] =
+    [&[], &["-e", "openat"], &["-e", "execve,read,clone,wait4"], &["-e", "none"], &["-e", "all", "-yy"]];
+const UNFILTERED: [&[&str]; 4] =
+    [&["--no-seccomp"], &["--no-seccomp", "-e", "openat"], &["-e", "all", "-yy", "--no-seccomp"], &["-k"]];
 
 #[test]
 fn the_command_survives_the_front_end() {

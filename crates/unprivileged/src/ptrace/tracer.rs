@@ -11,10 +11,12 @@
 //! It is the command's parent and tracer, has one thread, and never formats. Invariants: every stop is answered, with the
 //! signal that was to be delivered, whatever becomes of the front end; a call that was entered leaves exactly one event.
 
+mod recorded;
+
+use self::recorded::Batch;
 use super::emit::{Emitter, End};
 use super::filter;
 use super::intercept::Intercept;
-use super::recorded::Batch;
 use super::stacks::{self, Stacks};
 use super::thread::{Pending, Thread};
 use engine::backend::ids::ids;
@@ -73,17 +75,17 @@ enum Mode {
 
 /// The tracer's state.
 pub struct Tracer {
-    pub(super) job: Job,
-    pub(super) out: Emitter,
-    pub(super) threads: HashMap<i32, Thread>,
+    job: Job,
+    out: Emitter,
+    threads: HashMap<i32, Thread>,
     command: Option<i32>,
     mode: Mode,
-    pub(super) tails: Vec<u8>,
+    tails: Vec<u8>,
     /// Calls that processes record themselves.
-    pub(super) intercept: Option<Intercept>,
-    pub(super) batch: Batch,
+    intercept: Option<Intercept>,
+    batch: Batch,
     /// What was reported of threads while something else was waited for.
-    pub(super) later: VecDeque<Status>,
+    later: VecDeque<Status>,
     /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
     stacks: Stacks,
@@ -455,7 +457,7 @@ impl Tracer {
         }
     }
 
-    pub(super) fn who(&self, tid: i32) -> (i32, i32) {
+    fn who(&self, tid: i32) -> (i32, i32) {
         (self.threads.get(&tid).map_or(tid, |t| t.pid), tid)
     }
 
@@ -666,7 +668,7 @@ impl Tracer {
         }
     }
 
-    pub(super) fn exit(&mut self, t: &mut Thread, ret: i64) {
+    fn exit(&mut self, t: &mut Thread, ret: i64) {
         let end = time::monotonic();
         let Some(mut p) = t.pending.take() else { return };
         if t.starting {
@@ -815,7 +817,8 @@ impl Tracer {
         let old = ptrace::event_message(tid).map_or(tid, |t| t as i32);
         if old != tid {
             // A thread other than the leader called execve, and has taken the leader's id (execve(2)).
-            if let Some(leader) = self.threads.remove(&tid) {
+            if let Some(mut leader) = self.threads.remove(&tid) {
+                self.end_in_code(&mut leader);
                 self.tell_unfinished(&leader);
                 self.out.process(&g::P_SUPERSEDED, (leader.pid, tid), &[old as u64], &[]);
             }
@@ -939,5 +942,5 @@ pub fn become_tracer() -> io::Result<()> {
     signal::count_signal(USR1)?;
     signal::count_signal(ALRM)?;
     signal::on_parent_death(USR1)?;
-    signal::interval_timer(super::recorded::ALWAYS)
+    signal::interval_timer(recorded::ALWAYS)
 }

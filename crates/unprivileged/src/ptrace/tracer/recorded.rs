@@ -1,10 +1,10 @@
-//! The ptracer's side of calls that processes record themselves ([`super::intercept`]): records in, events out; and threads that have
+//! The ptracer's side of calls that processes record themselves ([`crate::ptrace::intercept`]): records in, events out; and threads that have
 //! stopped in the code which writes them.
 
-use super::emit::{Emitter, End};
-use super::intercept::{Intercept, Record, Then};
-use super::thread::{Pending, Thread};
-use super::tracer::Tracer;
+use super::Tracer;
+use crate::ptrace::emit::{Emitter, End};
+use crate::ptrace::intercept::{Intercept, Record, Then};
+use crate::ptrace::thread::{Pending, Thread};
 use engine::capture::{self, Limits, Memory};
 use events::layout::NO_CPU;
 use std::io;
