@@ -327,7 +327,7 @@ pub fn print(printed: io::Result<()>) -> Result<u8> {
 }
 
 /// An error in words, without its number.
-fn without_number(e: &io::Error) -> String {
+pub fn without_number(e: &io::Error) -> String {
     let why = e.to_string();
     why.split(" (os error").next().unwrap_or_default().to_string()
 }

@@ -10,6 +10,7 @@ pub mod calls;
 pub mod heap;
 pub mod known;
 pub mod lines;
+pub mod parquet;
 pub mod screen;
 pub mod stacks;
 pub mod stats;
@@ -20,6 +21,7 @@ use crate::ask::{Ask, Show};
 use crate::output::Output;
 use calls::{Demangle, Making};
 use ctf::trace::Trace;
+use engine::pipeline::pump::Sink;
 use engine::{Error, Result};
 use stacks::Style;
 use std::io;
@@ -73,6 +75,8 @@ pub enum Form {
     Svg,
     /// Bytes that no terminal shows; and what opens them.
     Binary(&'static str),
+    /// A directory of files.
+    Directory,
 }
 
 /// How a view is made.
@@ -85,6 +89,8 @@ pub enum Make {
     Trace(fn(stats::Table) -> Box<dyn View>),
     /// All events of a trace, with stacks and the names of files.
     Whole(fn(&Timeline, &mut Vec<u8>)),
+    /// All events of a trace, with stacks and the names of files, in a directory.
+    Directory(fn(parquet::Making<'_>) -> Result<Box<dyn Sink>>),
     /// Function calls, as they end or begin.
     Calls {
         /// Makes it.
@@ -142,6 +148,14 @@ pub static ALL: &[Kind] = &[
         of: Of::Trace,
         form: Form::Binary("for ui.perfetto.dev"),
         make: Make::Whole(perfetto::write),
+    },
+    Kind {
+        name: "parquet",
+        short: "parquet",
+        help: "tables of everything, for SQL (docs/PARQUET.md)",
+        of: Of::Trace,
+        form: Form::Directory,
+        make: Make::Directory(parquet::open),
     },
     Kind::whole("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
     Kind::whole("processes", Form::Text, "who started whom, and what each has done", tree::write),
@@ -291,7 +305,14 @@ impl Kind {
 
     /// Refuses a terminal that cannot show it.
     pub fn check(&self, file: Option<&str>) -> Result<()> {
-        let Form::Binary(whom) = self.form else { return Ok(()) };
+        let whom = match self.form {
+            Form::Binary(whom) => whom,
+            Form::Directory if file.is_none_or(str::is_empty) => {
+                let todo = format!("--as {}=DIR", self.short);
+                return Err(Error::usage(format!("--as {}", self.short), "it is a directory of files", todo));
+            }
+            _ => return Ok(()),
+        };
         if file.is_some() || !sys::process::is_terminal(&io::stdout()) {
             return Ok(());
         }

@@ -4,10 +4,12 @@
 pub mod clauses;
 mod dirs;
 mod programs;
+mod python;
 mod random;
 mod skips;
 
 pub use dirs::{Scratch, dir, open_to_all};
 pub use programs::{PATH, compile, compiled, has};
+pub use python::python;
 pub use random::{Random, rounds};
 pub use skips::{is_root, own_pid_namespace, skip};

@@ -157,10 +157,25 @@ pub(crate) fn i386_name(ev: &Event<'_>) -> Option<&'static str> {
     (ev.caps() & CAP_32BIT != 0 && !name.is_empty()).then_some(name)
 }
 
+/// Appends what an event says, as one object: the member `args`, or of trapline's own events the members that only they have.
+pub(crate) fn details(ev: &Event<'_>, opts: &Options, names: &dyn Names, stack: &mut Vec<usize>, out: &mut Vec<u8>) {
+    let v = &mut Values::new(out, stack, opts, names, ev.pid());
+    match ev.schema.class {
+        events::Class::Syscall => object(ev, Phase::Both, v),
+        events::Class::Probe => object(ev, Phase::In, v),
+        events::Class::Process => process::object(ev, v),
+    }
+}
+
 /// `args`: those that exist, by name, in the order of the registers.
 #[inline]
 fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     w::key(v.out, "args");
+    object(ev, phase, v);
+}
+
+#[inline]
+fn object(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
     v.out.push(b'{');
     let n = ev.schema.args.len();
     let first = if ev.schema.name == RAW { 2 } else { 0 };

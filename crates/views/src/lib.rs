@@ -13,6 +13,7 @@ pub mod latency;
 pub mod names;
 pub mod open_files;
 pub mod options;
+pub mod parquet;
 mod perfetto;
 pub mod profile;
 mod protobuf;

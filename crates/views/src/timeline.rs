@@ -17,7 +17,7 @@ pub mod overview;
 pub mod perfetto;
 mod processes;
 mod strings;
-mod tally;
+pub(crate) mod tally;
 pub mod tree;
 
 use crate::View;

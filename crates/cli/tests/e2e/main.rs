@@ -66,6 +66,7 @@ mod options;
 mod outliving;
 mod output;
 mod own_tracers;
+mod parquet;
 mod planted;
 mod probes;
 mod processes;

@@ -19,6 +19,7 @@ use crate::show::{Shown, Sinks, ToOutput, Views};
 use crate::stacks;
 use crate::view::calls::{self, Demangle};
 use crate::view::known::Known;
+use crate::view::parquet::Making;
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{Drawing, Style};
 use crate::view::totals::{self, Asked, Calls as FunctionCalls};
@@ -192,8 +193,9 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     for show in &wanted {
         outputs.open(show, ask, trace, (clocks, whole))?;
     }
-    let Outputs { views: mut opened, lines, totals, drawings, heap } = outputs;
-    let only_totals = !totals.is_empty() && opened.is_empty() && drawings.is_empty() && heap.is_empty();
+    let Outputs { views: mut opened, directories, lines, totals, drawings, heap } = outputs;
+    let no_views = opened.is_empty() && directories.is_empty() && drawings.is_empty() && heap.is_empty();
+    let only_totals = !totals.is_empty() && no_views;
     if drawings.is_empty() && !only_totals {
         without_profile(ask)?;
     }
@@ -238,7 +240,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     let progress = Progress::new(quiet, trace.data.bytes(), read);
     let source = Source::new(backend, None);
     // Lines alone are made on all processors.
-    let alone = matches!(&opened[..], [(view, _)] if view.is_lines_only());
+    let alone = directories.is_empty() && matches!(&opened[..], [(view, _)] if view.is_lines_only());
     let lines = lines.filter(|_| alone && !names && !follow && !ask.format.depends_on_others() && !clocks.no_strangers);
     let (shown, selection) = match (opened.pop(), lines) {
         (Some((_, output)), Some(make)) => {
@@ -251,10 +253,12 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
         }
         (last, _) => {
             opened.extend(last);
-            let has_views = !opened.is_empty();
+            let (has_views, has_directories) = (!opened.is_empty(), !directories.is_empty());
             let interrupts = follow.then(|| Interrupts::watch(false));
             let first = if beside.is_some() { Some(opened.remove(0)) } else { None };
             let mut sinks = Sinks::from(opened);
+            sinks.lines |= !directories.is_empty();
+            sinks.all.extend(directories);
             if let (Some(beside), Some((shown, out))) = (beside, first) {
                 sinks.all.insert(0, beside(ToOutput { shown, out }));
             }
@@ -263,7 +267,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
                 sinks.all.extend(heap.all);
             }
             if let Some(profile) = profile {
-                sinks.lines = has_views || has_heap || profile.lines;
+                sinks.lines = has_views || has_directories || has_heap || profile.lines;
                 sinks.all.extend(profile.all);
                 sinks.told = profile.told;
             }
@@ -299,6 +303,8 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
 struct Outputs {
     /// Lines, and tables of events.
     views: Views,
+    /// Directories of files.
+    directories: Vec<Box<dyn Sink>>,
     /// How the last lines are made.
     lines: Option<fn(Options) -> Box<dyn View + Send>>,
     /// What function calls add up to, and how functions are called there.
@@ -327,6 +333,12 @@ impl Outputs {
                 let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
                 let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write).columns(columns.into());
                 self.views.push((Shown::table(Box::new(timeline)), open()?));
+            }
+            Make::Directory(make) => {
+                kind.check(file)?;
+                let stats = stats::of_trace(trace, clocks, whole);
+                let dir = Path::new(file.unwrap_or_default());
+                self.directories.push(make(Making { trace, clocks, stats, dir })?);
             }
             Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
             Make::Calls { view, names, whole } => {
@@ -412,12 +424,12 @@ struct Outcome {
 /// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
 fn is_table(show: &Show, ask: &Ask, trace: &Trace) -> bool {
     let kind = view::of_trace(&show.view, ask, trace);
-    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_)))
+    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_) | Make::Directory(_)))
 }
 
 /// Whether a view shows everything of a trace, with the names of files.
 fn is_whole(show: &Show, ask: &Ask, trace: &Trace) -> bool {
-    view::of_trace(&show.view, ask, trace).is_ok_and(|kind| matches!(kind.make, Make::Whole(_)))
+    view::of_trace(&show.view, ask, trace).is_ok_and(|kind| matches!(kind.make, Make::Whole(_) | Make::Directory(_)))
 }
 
 /// What names functions, if stacks are shown.

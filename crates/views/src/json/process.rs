@@ -18,6 +18,26 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
         _ => who(ev, v),
     }
     moment(v, "time_ns", Some(ev.time()));
+    members(ev, v);
+    stacks(ev, v);
+    v.out.push(b'}');
+}
+
+/// Writes what only such an event has, as one object.
+pub fn object(ev: &Event<'_>, v: &mut Values<'_>) {
+    v.out.push(b'{');
+    match (ev.schema.name, Event::parse(ev.bytes_of("call")).ok().filter(Event::is_syscall)) {
+        ("inflight", Some(call)) => {
+            call_name(&call, v);
+            arguments(&call, Phase::In, v);
+        }
+        ("inflight", None) => {}
+        _ => members(ev, v),
+    }
+    v.out.push(b'}');
+}
+
+fn members(ev: &Event<'_>, v: &mut Values<'_>) {
     match ev.schema.name {
         "signal" => signal(ev, v),
         "stop" => signal_name(v, "signal", ev.value_of("signo")),
@@ -27,8 +47,6 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
         "map" => mapping(ev, v),
         _ => fields(ev, v),
     }
-    stacks(ev, v);
-    v.out.push(b'}');
 }
 
 /// Writes the line of a probe that is not a call, without its newline.

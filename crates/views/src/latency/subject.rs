@@ -110,15 +110,19 @@ fn path(ev: &Event<'_>, names: &dyn Names) -> Subject {
         About::Unread => Subject::Unnamed,
         About::Fd(fd) => named(names.fd(ev.pid(), fd)),
         About::Made(fd) => named(names.new_fd(ev.pid(), fd)),
-        About::Path(path, _) if path.starts_with(b"/") => Subject::Path(path.into()),
-        About::Path(path, dir) => match dir.and_then(|dir| names.fd(ev.pid(), dir)) {
-            None => Subject::Path(path.into()),
-            Some(dir) => {
-                let slash: &[u8] = if dir.path.ends_with(b"/") { b"" } else { b"/" };
-                let rest = path.strip_prefix(b"./").unwrap_or(path);
-                Subject::Path([&dir.path[..], slash, rest].concat().into())
-            }
-        },
+        About::Path(path, dir) => Subject::Path(whole_path(ev.pid(), path, dir, names)),
+    }
+}
+
+/// A path that a call of process `pid` was given, with the directory that it starts from, where that is known.
+pub(crate) fn whole_path(pid: u32, path: &[u8], dir: Option<i32>, names: &dyn Names) -> Box<[u8]> {
+    match dir.filter(|_| !path.starts_with(b"/")).and_then(|dir| names.fd(pid, dir)) {
+        None => path.into(),
+        Some(dir) => {
+            let slash: &[u8] = if dir.path.ends_with(b"/") { b"" } else { b"/" };
+            let rest = path.strip_prefix(b"./").unwrap_or(path);
+            [&dir.path[..], slash, rest].concat().into()
+        }
     }
 }
 

@@ -24,9 +24,9 @@ pub(super) struct Tally {
 }
 
 /// Calls whose results are bytes that were read, and written.
-pub(super) const READS: [&str; 8] =
+pub(crate) const READS: [&str; 8] =
     ["read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg", "getdents64"];
-pub(super) const WRITES: [&str; 10] = [
+pub(crate) const WRITES: [&str; 10] = [
     "write",
     "pwrite64",
     "writev",

@@ -91,6 +91,11 @@ pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
 #[inline]
 pub fn string(out: &mut Vec<u8>, s: &str) {
     out.push(b'"');
+    // Most strings are read bytewise.
+    if s.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
+        out.extend_from_slice(s.as_bytes());
+        return out.push(b'"');
+    }
     let mut from = 0;
     for (at, c) in s.char_indices().filter(|&(_, c)| needs_escape(c)) {
         out.extend_from_slice(&s.as_bytes()[from..at]);

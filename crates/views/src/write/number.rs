@@ -115,7 +115,7 @@ pub fn date(secs: i64, nanos: u64, utc_offset: i64, out: &mut Vec<u8>) {
 }
 
 /// Year, month and day of a day number since 1970-01-01, in the Gregorian calendar, counted in eras of 400 years from March.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
     let day_of_era = z.rem_euclid(146_097);
