@@ -200,8 +200,8 @@ fn duckdb_and_pyarrow_read_every_table() {
           ["2023-11-14 22:13:25.099000+00:00",1700000005099000123,1000000,"t1","web-1","exit_group",7,7,"app","/usr/bin/app",1000,null,null,null,null,null,null,null,null,null,null,"{\"error_code\":1}"]
           ["2023-11-14 22:13:25.021000+00:00",1700000005021000123,1000000,"t1","web-1","getppid",8,8,null,"/usr/bin/app",null,null,7,null,null,null,null,null,null,null,null,"{}"]
         functions
-          ["2023-11-14 22:13:25.011000+00:00",1700000005011000123,2000000,2000000,"t1","web-1","parse","/usr/bin/app",7,7,"app",1,"returned",false]
-          ["2023-11-14 22:13:25.010000+00:00",1700000005010000123,14000000,12000000,"t1","web-1","main","/usr/bin/app",7,7,"app",0,"unfinished",true]
+          ["2023-11-14 22:13:25.011000+00:00",1700000005011000123,2000000,2000000,"t1","web-1","parse","/usr/bin/app",7,7,"app",1,"returned",false,true]
+          ["2023-11-14 22:13:25.010000+00:00",1700000005010000123,14000000,12000000,"t1","web-1","main","/usr/bin/app",7,7,"app",0,"unfinished",true,true]
         samples
           ["2023-11-14 22:13:25.015000+00:00",1700000005015000123,"t1","web-1","profile:hz:99",7,7,"app","/usr/bin/app",1]
           ["2023-11-14 22:13:25.016000+00:00",1700000005016000123,"t1","web-1","profile:hz:99",7,7,"app","/usr/bin/app",1]

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use views::json::Json;
 use views::latency::{By, Latency};
 use views::options::{FdNames, Xlat};
+use views::parquet::{About, Parquet};
 use views::record::Record;
 use views::summary::{Sort, Summary};
 use views::text::Text;
@@ -179,6 +180,20 @@ fn check(bytes: &[u8], bits: u8) {
     let mut stats = TraceStats::new(Trace { realtime_offset: Some(ev.ret()), ..Trace::default() });
     assert!(shown(&mut stats, &ev, names).is_ascii());
     assert_eq!(stats.to_json()["probes"][0]["bytes"], ev.bytes.len());
+    tables(&[&ev], names);
+}
+
+/// Rows of the tables. With all events of a test, they are packed too, which takes long.
+fn tables(events: &[&Event<'_>], names: &dyn Names) -> Parquet {
+    let first = events.first().map_or((0, 0), |ev| (ev.start(), ev.ret()));
+    let about = About { begin: first.0, realtime_offset: first.1, ..About::default() };
+    let (mut view, mut out) = (Parquet::new(about, TraceStats::new(Trace::default())), Vec::new());
+    for ev in events {
+        view.see(ev);
+        view.event(ev, names, &mut out);
+    }
+    assert!(out.is_empty());
+    view
 }
 
 /// The event and the end, as text without control characters.
@@ -211,6 +226,7 @@ proptest! {
 /// Every class, with each capture state for all of its arguments and memory of each of a few bytes.
 #[test]
 fn every_class() {
+    let mut all = Vec::new();
     for schema in events::generated::SCHEMAS {
         for fill in [0u8, 1, 2, 3, 0x41, 0x80, 0xff] {
             for cap in [Cap::None, Cap::Whole, Cap::Cut, Cap::Fault] {
@@ -220,7 +236,18 @@ fn every_class() {
                 b[events::layout::CAP..events::layout::CAP + 2].copy_from_slice(&caps.to_le_bytes());
                 check(&b, fill);
                 check(&b, !fill);
+                all.push(b);
             }
         }
     }
+    let all: Vec<Event<'_>> = all.iter().filter_map(|b| Event::parse(b).ok()).collect();
+    let names = &Evil(FdName { path: b"a\x1b\xff\n".to_vec(), detail: b"<\x9b>".to_vec() });
+    let mut view = tables(&all.iter().collect::<Vec<_>>(), names);
+    view.end(&mut Vec::new());
+    let mut files = 0;
+    view.take(|table, bytes| {
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{table}");
+        files += 1;
+    });
+    assert_eq!(files, views::parquet::schema::ALL.len());
 }

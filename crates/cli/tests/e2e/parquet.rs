@@ -86,7 +86,7 @@ fn questions_are_answered_as_other_reports_do() {
     let of = |title: &str| found.get(title).unwrap_or_else(|| panic!("no question: {title}")).as_slice();
     let both = |words: &[&str]| ["t1", "t2"].map(|trace| shown(&[&[trace], words].concat(), &dir));
 
-    // Sums are exact, and so are errors; a quantile of a report may be 1/32 off.
+    // Sums are exact, and so are errors.
     let members = ["calls", "errors", "total_ns"];
     let calls = of("How long does which call take?");
     let expected = by(&both(&["-e", "syscall:*", "--latency", "--as", "json"]), "name", &members);
@@ -162,6 +162,70 @@ fn questions_are_answered_as_other_reports_do() {
     let in_work: i64 = in_work.filter_map(|(_, n)| n.parse::<i64>().ok()).sum();
     assert!(in_work > 0);
     has("Where are the samples?", &[("function", json!("work")), ("samples", json!(in_work))], 1);
+}
+
+/// Another engine reads them too, and finds what `--latency` does.
+#[test]
+fn datafusion_adds_up_the_same() {
+    let Some(python) = testkit::python("datafusion", "datafusion") else { return };
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        let out = lab::run(
+            lab::trapline(user, &["record", "-q", "-o", "t", "--", "sh", "-c", "ls -l / /none"]).current_dir(&dir),
+        );
+        assert_eq!(out.code(), 2, "{}", out.stderr);
+        let run = |words: &[&str]| {
+            let out = lab::run(lab::trapline(user, &[&QUIET[..], &["t"], words].concat()).current_dir(&dir));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            out.out()
+        };
+        run(&["--as", "parquet=tables"]);
+        let query = "import datafusion, json\n\
+            context = datafusion.SessionContext()\n\
+            context.register_parquet('calls', 'tables/calls')\n\
+            rows = context.sql('select name, count(*) calls, count(errno) errors, sum(dur_ns) total_ns from calls ' +\n\
+                'where ret is not null group by name').to_pylist()\n\
+            print(json.dumps({'rows': rows}))\n";
+        let out = lab::run(std::process::Command::new(&python).args(["-c", query]).current_dir(&dir));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let members = ["calls", "errors", "total_ns"];
+        let read = |text: &str| by(&[serde_json::from_str(text).expect("JSON")], "name", &members);
+        assert_eq!(read(&out.out()), read(&run(&["-e", "syscall:*", "--latency", "--as", "json"])));
+    });
+}
+
+/// A quantile is that of `--latency`, whose buckets are at most 1/16 wide: their middles are off by at most 1/32.
+#[test]
+fn quantiles_are_those_of_latency() {
+    let Some(python) = testkit::python("duckdb", "duckdb, pytz") else { return };
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        let run = |words: &[&str]| {
+            let out = lab::run(lab::trapline(user, words).current_dir(&dir));
+            assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+            out.out()
+        };
+        run(&["record", "-q", "-o", "t", "--", "ls", "-l", "/usr/bin"]);
+        run(&["report", "-q", "t", "--as", "parquet=tables"]);
+        let query = "import duckdb, json\n\
+            rows = duckdb.execute(\"select name, quantile_disc(dur_ns, 0.5), quantile_disc(dur_ns, 0.99) \" +\n\
+                \"from 'tables/calls/*/*/*.parquet' where ret is not null group by name\").fetchall()\n\
+            print(json.dumps({row[0]: row[1:] for row in rows}))\n";
+        let out = lab::run(std::process::Command::new(&python).args(["-c", query]).current_dir(&dir));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let found: BTreeMap<String, [i64; 2]> = serde_json::from_slice(&out.stdout).expect("JSON");
+        let report: Value =
+            serde_json::from_str(&run(&["report", "-q", "t", "-e", "syscall:*", "--latency", "--as", "json"]))
+                .expect("JSON");
+        assert_eq!(list(&report, "rows").len(), found.len());
+        for row in list(&report, "rows") {
+            let exact = found[row["name"].as_str().expect("a name")];
+            for (exact, member) in exact.into_iter().zip(["p50_ns", "p99_ns"]) {
+                let shown = row[member].as_i64().expect("a number");
+                assert!(exact.abs_diff(shown) <= exact as u64 / 32 + 1, "{exact} and {row}");
+            }
+        }
+    });
 }
 
 /// Traces of many runs are in one directory, each once.

@@ -158,8 +158,8 @@ pub struct Values {
     indices: Vec<u32>,
     /// Values that are in no dictionary.
     plain: Vec<i64>,
-    /// Which rows have a value: a 1 for each that has.
-    present: Vec<u32>,
+    /// How many rows have a value, then how many have none, and so on.
+    runs: Vec<u32>,
     range: Option<(i64, i64)>,
     escaped: Vec<u8>,
 }
@@ -176,7 +176,7 @@ impl Values {
             numbers: Numbers::default(),
             indices: Vec::new(),
             plain: Vec::new(),
-            present: Vec::new(),
+            runs: Vec::new(),
             range: None,
             escaped: Vec::new(),
         }
@@ -191,7 +191,12 @@ impl Values {
     #[inline]
     pub fn push(&mut self, value: Value<'_>) {
         if self.column.optional {
-            self.present.push((value != Value::Null).into());
+            let (has, last_has) = (value != Value::Null, self.runs.len() % 2 == 1);
+            match self.runs.last_mut() {
+                Some(run) if has == last_has => *run += 1,
+                None if !has => self.runs.extend([0, 1]),
+                _ => self.runs.push(1),
+            }
         }
         match value {
             Value::Null => {}
@@ -202,7 +207,11 @@ impl Values {
 
     #[inline]
     fn int(&mut self, n: i64) {
-        let n = if self.column.kind == Kind::Time { n.div_euclid(1000) } else { n };
+        let n = match self.column.kind {
+            Kind::Time => n.div_euclid(1000),
+            Kind::Int => i64::from(n as i32),
+            _ => n,
+        };
         self.range = Some(self.range.map_or((n, n), |(least, most)| (least.min(n), most.max(n))));
         match self.column.kind {
             Kind::Int | Kind::Long => self.indices.push(self.numbers.number(n)),
@@ -273,7 +282,7 @@ impl Values {
                 if in_dictionary {
                     meta.i64(11, offset as i64);
                 }
-                meta.nested(12, |bounds| self.bounds(rows, bounds));
+                meta.nested(12, |bounds| self.bounds(bounds));
             });
         });
         self.clear();
@@ -284,8 +293,11 @@ impl Values {
     fn data(&self, rows: usize) -> Vec<u8> {
         let mut out = Vec::new();
         if self.column.optional {
+            let runs = self.runs.iter().enumerate();
+            let present: Vec<u32> =
+                runs.flat_map(|(nth, n)| std::iter::repeat_n(u32::from(nth % 2 == 0), *n as usize)).collect();
             let mut levels = Vec::new();
-            encode::hybrid(&self.present, 1, &mut levels);
+            encode::hybrid(&present, 1, &mut levels);
             out.extend_from_slice(&(levels.len() as u32).to_le_bytes());
             out.extend_from_slice(&levels);
         }
@@ -307,9 +319,9 @@ impl Values {
     }
 
     /// How many rows have nothing; the least and the greatest value.
-    fn bounds(&self, rows: usize, out: &mut Struct) {
-        let none = if self.column.optional { rows - self.present.iter().sum::<u32>() as usize } else { 0 };
-        out.count(3, none);
+    fn bounds(&self, out: &mut Struct) {
+        let none: u32 = self.runs.iter().skip(1).step_by(2).sum();
+        out.count(3, none as usize);
         let bytes = |n: i64| match self.column.kind {
             Kind::Int => (n as i32).to_le_bytes().to_vec(),
             Kind::Truth => vec![n as u8],
@@ -337,7 +349,7 @@ impl Values {
         self.numbers.clear();
         self.indices.clear();
         self.plain.clear();
-        self.present.clear();
+        self.runs.clear();
         self.range = None;
     }
 }

@@ -53,6 +53,7 @@ impl Calls for Writing<'_> {
             Value::unsigned(Some(call.depth as u64)),
             Value::Text(ending),
             Value::Int(call.across_gap.into()),
+            Value::Int(call.outermost.into()),
         ]);
     }
 }

@@ -86,6 +86,7 @@ pub static FUNCTIONS: Table = Table {
         column("depth", Kind::Int),
         column("ending", Kind::Text),
         column("across_gap", Kind::Truth),
+        column("outermost", Kind::Truth),
     ],
 };
 
