@@ -1,15 +1,19 @@
 //! Where text goes: stderr, a file, a command, or a file per thread. The first failure is kept for the caller;
 //! what follows is dropped and counted.
 
+mod whole_file;
+
 use engine::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use whole_file::Unfinished;
 
 /// A destination.
 pub struct Output {
@@ -26,6 +30,8 @@ pub struct Output {
     /// A command runs meanwhile, which a failure does not stop.
     live: bool,
     trouble: Option<Error>,
+    /// A file that gets its name when it is closed.
+    unfinished: Option<Unfinished>,
 }
 
 enum Target {
@@ -65,12 +71,30 @@ impl Output {
         Ok(Output::to(target, name))
     }
 
-    /// Opens the file of a view (`--as VIEW=FILE`); none is stdout.
+    /// Opens the file of a view (`--as VIEW=FILE`), which is there when it is closed and whole; none is stdout.
+    ///
+    /// # Errors
+    /// The file cannot be made.
     pub fn view(path: Option<&str>) -> Result<Output> {
+        Output::of_view(path, whole_file::create)
+    }
+
+    /// Opens the file of a view that is read while a recording goes on; none is stdout.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn growing(path: Option<&str>) -> Result<Output> {
+        Output::of_view(path, |path| Ok((whole_file::direct(path)?, None)))
+    }
+
+    fn of_view(
+        path: Option<&str>,
+        open: impl FnOnce(&Path) -> io::Result<(File, Option<Unfinished>)>,
+    ) -> Result<Output> {
         let Some(path) = path else { return Ok(Output::stdout()) };
         let name = format!("--as …={path}");
-        let file = create(OsStr::new(path), false).map_err(|e| cannot(&name, &e))?;
-        Ok(Output::to(Target::File(file), name))
+        let (file, unfinished) = open(Path::new(path)).map_err(|e| cannot(&name, &e))?;
+        Ok(Output { unfinished, ..Output::to(Target::File(file), name) })
     }
 
     /// Standard output.
@@ -95,6 +119,7 @@ impl Output {
             used: false,
             live: true,
             trouble: None,
+            unfinished: None,
         }
     }
 
@@ -258,9 +283,15 @@ impl Output {
         self.trouble = Some(Error::failed(&self.name, without_number(e), todo));
     }
 
-    /// Writes what is left and waits for a command that reads.
+    /// Writes what is left, gives a file that is whole its name, and waits for a command that reads.
     pub fn close(&mut self) {
         self.flush();
+        if let Some(unfinished) = self.unfinished.take()
+            && !self.failed
+            && let Err(e) = unfinished.finish()
+        {
+            self.note_failure(&e);
+        }
         if let Target::Pipe(c) = &mut self.target {
             drop(c.stdin.take());
             let _ = c.wait();
@@ -294,14 +325,7 @@ fn per_thread<'f>(base: &OsStr, append: bool, files: &'f mut HashMap<u32, File>,
 }
 
 fn create(path: &OsStr, append: bool) -> io::Result<File> {
-    let mut o = OpenOptions::new();
-    if append {
-        o.append(true);
-    } else {
-        o.truncate(true);
-    }
-    // What a program reads and writes may be secret: only the owner may read the file.
-    o.write(true).create(true).mode(0o600).open(path)
+    whole_file::private().append(append).truncate(!append).create(true).open(path)
 }
 
 /// Prints one error line on stderr; a closed stderr changes nothing.

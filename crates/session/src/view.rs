@@ -303,6 +303,15 @@ impl Kind {
         Output::view(file)
     }
 
+    /// Opens where it goes while a recording runs: lines can be read as they come.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn open_live(&self, file: Option<&str>) -> Result<Output> {
+        let grows = matches!(self.make, Make::Lines(_) | Make::Calls { .. });
+        if grows { self.check(file).and_then(|()| Output::growing(file)) } else { self.open(file) }
+    }
+
     /// Refuses a terminal that cannot show it.
     pub fn check(&self, file: Option<&str>) -> Result<()> {
         let whom = match self.form {

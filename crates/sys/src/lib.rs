@@ -15,6 +15,7 @@ pub mod intercept;
 mod mapping;
 pub mod maps;
 pub mod mem;
+pub mod passing;
 pub mod perf;
 pub mod priority;
 pub mod probe;

@@ -1,8 +1,10 @@
 //! Signals: dispositions, handlers that only count, timers that only interrupt.
 
 use crate::check::check;
+use crate::passing::{self, Passing};
 use std::io;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// How SIGPIPE was set when the process started, before Rust's runtime ignored it.
@@ -108,10 +110,34 @@ fn insist(sig: i32) {
     if unnoted < 2 {
         SINCE[at].store(now, Ordering::Relaxed);
     } else if now.saturating_sub(SINCE[at].load(Ordering::Relaxed)) >= 1_000_000_000 && default(sig).is_ok() {
+        passing::remove_all();
         // It is blocked in its handler, and comes when that returns.
         // SAFETY: raise takes a signal number.
         unsafe { libc::raise(sig) };
     }
+}
+
+extern "C" fn remove_and_end(sig: i32) {
+    passing::remove_all();
+    if default(sig).is_ok() {
+        // It is blocked in its handler, and comes when that returns.
+        // SAFETY: raise takes a signal number.
+        unsafe { libc::raise(sig) };
+    }
+}
+
+/// Removes a file if a signal ends the process before it is done. Signals that are counted or ignored keep what they do.
+///
+/// # Errors
+/// The name has a NUL.
+pub fn remove_at_end(path: &Path) -> io::Result<Passing> {
+    let passing = Passing::new(path)?;
+    for sig in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        if disposition(sig) == Some(libc::SIG_DFL) {
+            set(sig, remove_and_end as *const () as usize, 0)?;
+        }
+    }
+    Ok(passing)
 }
 
 /// Counts a signal as [`count_signal`] does. If it comes a second after one of its kind that nobody has [noted](note), as where the process
@@ -204,10 +230,15 @@ pub fn sent(sig: i32) -> u32 {
 
 /// Whether a signal is ignored now.
 pub fn is_ignored(sig: i32) -> bool {
+    disposition(sig) == Some(libc::SIG_IGN)
+}
+
+/// What a signal does now.
+fn disposition(sig: i32) -> Option<usize> {
     // SAFETY: reads the disposition into a valid, zeroed sigaction.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(sig, std::ptr::null(), &mut old) == 0 && old.sa_sigaction == libc::SIG_IGN
+        (libc::sigaction(sig, std::ptr::null(), &mut old) == 0).then_some(old.sa_sigaction)
     }
 }
 
@@ -256,6 +287,7 @@ pub fn on_parent_death(sig: i32) -> io::Result<()> {
 
 /// Ends the calling process by signal `sig` (its default action), or returns where the signal does not kill.
 pub fn die_of(sig: i32) {
+    passing::remove_all();
     let _ = default(sig);
     // No core file of trapline's own for a command that dumped one.
     // SAFETY: setrlimit with a valid struct; raise takes a signal number.

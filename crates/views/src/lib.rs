@@ -3,6 +3,7 @@
 //! A view reads an event through [`events::Event`] and [`events::walk`], and asks [`events::names::Names`] for what the
 //! collector knows. It never asks the system.
 
+pub mod advance;
 pub mod call_diff;
 pub mod call_events;
 pub mod calls;

@@ -21,6 +21,7 @@ pub(crate) mod tally;
 pub mod tree;
 
 use crate::View;
+use crate::advance::Advance;
 use crate::call_events::CallEvents;
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
@@ -35,6 +36,7 @@ use events::schema::Class;
 use events::{Event, functions as records, stacks};
 use functions::FunctionRows;
 use processes::{Command, Processes};
+use std::sync::Arc;
 use strings::{Frames, Strings};
 
 /// What a row has.
@@ -90,6 +92,8 @@ pub struct Timeline {
     write: fn(&Timeline, &mut Vec<u8>),
     /// How wide a picture of characters is.
     columns: usize,
+    /// How far the writer is.
+    advance: Arc<Advance>,
     stats: TraceStats,
     text: Text,
     line: Vec<u8>,
@@ -129,6 +133,7 @@ impl Timeline {
         Timeline {
             write,
             columns: 100,
+            advance: Arc::default(),
             stats,
             text: Text::new(options),
             line: Vec::new(),
@@ -157,6 +162,12 @@ impl Timeline {
     /// Pictures of characters are that wide.
     pub fn columns(mut self, columns: usize) -> Timeline {
         self.columns = columns;
+        self
+    }
+
+    /// The writer says there how far it is.
+    pub fn advance(mut self, advance: Arc<Advance>) -> Timeline {
+        self.advance = advance;
         self
     }
 

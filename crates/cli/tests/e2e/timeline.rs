@@ -133,3 +133,42 @@ fn open_writes_a_private_file_and_names_it_or_shows_it() {
     assert_ne!(out.code(), 0);
     assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
 }
+
+/// What interrupts a report leaves the directory as it was; what is no regular file is written as it is.
+#[test]
+fn an_interrupted_report_leaves_no_file() {
+    let Some(program) = lab::program("hits") else { return };
+    let dir = lab::scratch();
+    let record = ["record", "-q", "-o", "t", "-e", "getppid", "--", &program, "calls", "10000"];
+    lab::run(lab::trapline(User::Me, &record).current_dir(&dir));
+    let names = || {
+        let all = std::fs::read_dir(&dir).expect("a directory").flatten();
+        all.map(|e| e.file_name().to_string_lossy().into_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let report = |words: &[&str]| {
+        let mut command = lab::trapline(User::Me, &[&["report", "t"], words].concat());
+        command.current_dir(&dir);
+        command
+    };
+    for (view, signal) in [("html", "INT"), ("timeline", "TERM"), ("json", "HUP")] {
+        for old in [None, Some("as it was")] {
+            let file = dir.join(view);
+            old.iter().for_each(|old| std::fs::write(&file, old).expect("a file"));
+            let before = names();
+            // Nobody reads the text: the report waits in the middle.
+            let (_reader, writer) = std::io::pipe().expect("a pipe");
+            let mut running = lab::start(report(&["--as", &format!("{view}={view}"), "--as", "text"]).stdout(writer));
+            lab::until("it writes", || names().len() > before.len());
+            running.must_run();
+            lab::kill(signal, running.pid().into());
+            let out = running.end();
+            assert!(out.code() > 128, "{view}: {:?} {}", out.status, out.stderr);
+            assert_eq!(names(), before, "{view}");
+            assert_eq!(std::fs::read_to_string(&file).ok().as_deref(), old, "{view}");
+        }
+    }
+    let (direct, whole) =
+        (lab::run(&mut report(&["--as", "html=/dev/stdout"])), lab::run(&mut report(&["--as", "html=page"])));
+    assert_eq!((direct.code(), whole.code()), (0, 0), "{}{}", direct.stderr, whole.stderr);
+    assert!(!direct.out().is_empty() && direct.out() == std::fs::read_to_string(dir.join("page")).expect("a page"));
+}

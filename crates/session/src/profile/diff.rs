@@ -66,7 +66,7 @@ fn draw((draw, output): &mut (Draw, Output), diff: Diff<'_>, style: &Style) -> R
     let mut text = Vec::new();
     draw(diff, style, output.is_terminal(), &mut text);
     output.write_lines(&text);
-    output.flush();
+    output.close();
     output.take_trouble().map_or(Ok(()), Err)
 }
 

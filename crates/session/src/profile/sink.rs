@@ -160,7 +160,7 @@ impl Sink for ProfileSink {
             let cleared = if self.live.is_some() && drawing.is_on_terminal() { drawing.clear() } else { Ok(()) };
             let drawn = cleared.and_then(|()| drawing.draw(&profile.gather.stacks, &self.style));
             drawing.output.close();
-            first = first.and(drawn);
+            first = first.and(drawn).and(drawing.output.take_trouble().map_or(Ok(()), Err));
         }
         self.drawn = true;
         first

@@ -87,6 +87,7 @@ pub fn run(ask: &Ask, dir: &Path) -> Result<u8> {
         }
     }
     output.close();
+    output.take_trouble().map_or(Ok(()), Err)?;
     if damaged > 0 {
         let why = format!("{damaged} of its streams could not be read to their ends");
         return Err(Error::failed(dir.display().to_string(), why, "what could be read was shown"));

@@ -49,6 +49,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use views::View;
+use views::advance::Advance;
 use views::options::{FdNames, Options, Stacks};
 use views::timeline::Timeline;
 use window::Window;
@@ -115,7 +116,7 @@ pub fn through(ask: &Ask, trace: &Trace, selection: Selection, clocks: Clocks, s
     let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let selection = Selection { from: window.from, ..selection };
     let recorded = Recorded::new(trace, 0, window.to);
-    let progress = Progress::new(true, trace.data.bytes(), recorded.progress());
+    let progress = Progress::new(true, trace.data.bytes(), recorded.progress(), Arc::default());
     let source = Source::new(Box::new(recorded), None);
     let resolver = Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?);
     let sinks = Sinks { all: vec![sink], places: Vec::new(), told: None, lines: false };
@@ -193,7 +194,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     for show in &wanted {
         outputs.open(show, ask, trace, (clocks, whole))?;
     }
-    let Outputs { views: mut opened, directories, lines, totals, drawings, heap } = outputs;
+    let Outputs { views: mut opened, directories, lines, totals, drawings, heap, advance } = outputs;
     let no_views = opened.is_empty() && directories.is_empty() && drawings.is_empty() && heap.is_empty();
     let only_totals = !totals.is_empty() && no_views;
     if drawings.is_empty() && !only_totals {
@@ -237,7 +238,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     // A bar would be among the lines that a terminal shows meanwhile.
     let has_lines = opened.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
     let quiet = ask.quiet > 0 || follow || has_lines;
-    let progress = Progress::new(quiet, trace.data.bytes(), read);
+    let progress = Progress::new(quiet, trace.data.bytes(), read, advance);
     let source = Source::new(backend, None);
     // Lines alone are made on all processors.
     let alone = directories.is_empty() && matches!(&opened[..], [(view, _)] if view.is_lines_only());
@@ -313,6 +314,8 @@ struct Outputs {
     drawings: Vec<Drawing>,
     /// Heaps.
     heap: Vec<crate::heap::Drawing>,
+    /// How far they are with what they write at the end.
+    advance: Arc<Advance>,
 }
 
 impl Outputs {
@@ -324,14 +327,16 @@ impl Outputs {
             let todo = "leave out --follow, to see what is written so far";
             return Err(Error::usage(format!("--as {}", show.view), "does not follow a recording", todo));
         }
-        let open = || kind.open(file).map(Output::of_the_past);
+        let opened = || if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
+        let open = || opened().map(Output::of_the_past);
         match kind.make {
             Make::Totals { write, names } => self.totals.push((write, names, open()?)),
             Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
             Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
             Make::Whole(write) => {
                 let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write).columns(columns.into());
+                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
+                let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
                 self.views.push((Shown::table(Box::new(timeline)), open()?));
             }
             Make::Directory(make) => {
@@ -389,8 +394,11 @@ fn write_totals(
     asked: impl Fn() -> Result<Asked>,
 ) -> Result<()> {
     for (write, names, mut output) in views {
-        let calls = FunctionCalls::new(trace, asked()?, Demangle::of(ask, names))?;
-        calls.write(write, &mut totals::To { ask, output: &mut output })?;
+        let quiet = ask.quiet > 0 || output.is_terminal();
+        progress::of_work(quiet, || {
+            let calls = FunctionCalls::new(trace, asked()?, Demangle::of(ask, names))?;
+            calls.write(write, &mut totals::To { ask, output: &mut output })
+        })?;
     }
     Ok(())
 }
@@ -480,7 +488,8 @@ fn in_order(
     progress.done();
     // Of a recording that was followed, what was lost is known at its end.
     let ended = ask.trace.follow.then(|| reopened(&trace.dir).ok());
-    pump.end_sinks(ended.map_or(trace.lost(), |ended| ended.and_then(|t| t.lost())));
+    let lost = ended.map_or(trace.lost(), |ended| ended.and_then(|t| t.lost()));
+    progress.during(&ask.show, || pump.end_sinks(lost));
     if ask.quiet == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
     }

@@ -1,10 +1,13 @@
 //! A progress bar on stderr, when it is a terminal and the work is long.
 
+use crate::ask::Show;
 use engine::backend::recorded;
 use std::cell::Cell;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
+use views::advance::Advance;
 use views::units;
 
 /// Work that takes no longer than this has no bar.
@@ -20,13 +23,15 @@ pub struct Progress {
     drawn: Cell<Option<Instant>>,
     bytes: u64,
     read: Arc<recorded::Progress>,
+    /// How far views are with what they write at the end.
+    advance: Arc<Advance>,
 }
 
 impl Progress {
-    /// Of a trace of so many bytes, of which `read` are read.
-    pub fn new(quiet: bool, bytes: u64, read: Arc<recorded::Progress>) -> Progress {
-        let wanted = !quiet && sys::process::is_terminal(&std::io::stderr());
-        Progress { wanted, began: Instant::now(), drawn: Cell::new(None), bytes, read }
+    /// Of a trace of so many bytes, of which `read` are read, and `advance` of what is written then.
+    pub fn new(quiet: bool, bytes: u64, read: Arc<recorded::Progress>, advance: Arc<Advance>) -> Progress {
+        let wanted = is_wanted(quiet);
+        Progress { wanted, began: Instant::now(), drawn: Cell::new(None), bytes, read, advance }
     }
 
     /// Shows the progress.
@@ -34,9 +39,14 @@ impl Progress {
         let due = self.drawn.get().is_none_or(|at| at.elapsed() > EVERY);
         if self.wanted && due && self.began.elapsed() > LONG {
             self.drawn.set(Some(Instant::now()));
-            let width = sys::process::terminal_size(&std::io::stderr()).map_or(80, |(columns, _)| columns.into());
-            draw(&bar(self.read.bytes(), self.bytes, self.began.elapsed(), width));
+            draw(&bar(self.read.bytes(), self.bytes, self.began.elapsed(), width()));
         }
+    }
+
+    /// Shows how far this is while it runs, unless it writes to a terminal.
+    pub fn during<T>(&self, shows: &[Show], work: impl FnOnce() -> T) -> T {
+        let on_terminal = shows.iter().any(|show| show.file.is_none()) && sys::process::is_terminal(&std::io::stdout());
+        during(self.wanted && !on_terminal, &self.advance, work)
     }
 
     /// Events that have been read.
@@ -50,6 +60,47 @@ impl Progress {
             draw("");
         }
     }
+}
+
+/// Whether progress is shown.
+fn is_wanted(quiet: bool) -> bool {
+    !quiet && sys::process::is_terminal(&std::io::stderr())
+}
+
+fn width() -> usize {
+    sys::process::terminal_size(&std::io::stderr()).map_or(80, |(columns, _)| columns.into())
+}
+
+/// Shows how far work without events is while it runs.
+pub fn of_work<T>(quiet: bool, work: impl FnOnce() -> T) -> T {
+    during(is_wanted(quiet), &Advance::default(), work)
+}
+
+/// Shows how far work is while it runs: a bar where it says so, else its time.
+fn during<T>(wanted: bool, advance: &Advance, work: impl FnOnce() -> T) -> T {
+    if !wanted {
+        return work();
+    }
+    thread::scope(|scope| {
+        let (done, until) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            let (began, mut since, mut wait) = (Instant::now(), None, LONG);
+            while until.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Timeout) {
+                wait = EVERY;
+                let line = match advance.get() {
+                    (_, 0) => format!("{:.0}s", began.elapsed().as_secs_f64()),
+                    (done, all) => bar(done, all, since.get_or_insert_with(Instant::now).elapsed(), width()),
+                };
+                draw(&line);
+            }
+            if wait == EVERY {
+                draw("");
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }
 
 /// Replaces the line in which the cursor is. A terminal that is gone shows nothing.

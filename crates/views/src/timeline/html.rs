@@ -11,10 +11,11 @@
 
 use super::columns::{COLUMNS, NAMES};
 use super::{Kind, Of, Timeline, tally};
+use crate::advance::Advance;
 use events::generated::errno::ERRNO;
 use events::generated::{SCHEMAS, SET_NAMES};
 use events::schema::Schema;
-use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, compress_to_output, create_comp_flags_from_zip_params};
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -42,9 +43,11 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let mut parts: Vec<(&str, Vec<u8>)> =
         vec![("header", json(header(timeline, &rows))), ("strings", json(json!(strings)))];
     parts.extend(NAMES.iter().enumerate().take(COLUMNS).map(|(nth, name)| (*name, column(nth))));
+    let advance = &timeline.advance;
+    advance.begin(parts.iter().map(|(_, bytes)| bytes.len() as u64).sum());
     // Each on a processor, as far as there are any.
     let packed: Vec<Vec<u8>> = std::thread::scope(|scope| {
-        let begun: Vec<_> = parts.iter().map(|(_, bytes)| scope.spawn(|| compress_to_vec_zlib(bytes, LEVEL))).collect();
+        let begun: Vec<_> = parts.iter().map(|(_, bytes)| scope.spawn(|| pack(bytes, advance))).collect();
         begun.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
     let mut blocks = Vec::new();
@@ -66,6 +69,27 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let (between, behind) = behind.split_once("{SCRIPT}").unwrap_or((behind, ""));
     for part in [before, &word, between, &script, behind] {
         out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Packs bytes as zlib does.
+fn pack(bytes: &[u8], advance: &Advance) -> Vec<u8> {
+    /// So much is packed before it is said.
+    const STEP: usize = 1 << 18;
+    let mut packer = CompressorOxide::new(create_comp_flags_from_zip_params(LEVEL.into(), 1, 0));
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() / 4), bytes);
+    loop {
+        let (step, behind) = rest.split_at(rest.len().min(STEP));
+        let flush = if behind.is_empty() { TDEFLFlush::Finish } else { TDEFLFlush::None };
+        compress_to_output(&mut packer, step, flush, |some| {
+            out.extend_from_slice(some);
+            true
+        });
+        advance.add(step.len() as u64);
+        rest = behind;
+        if rest.is_empty() {
+            return out;
+        }
     }
 }
 
@@ -157,6 +181,18 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packed_bytes_come_back_and_are_counted() {
+        let mut random = testkit::Random::new(7);
+        let all: Vec<u8> = (0..700_000u32).map(|n| if n % 3 == 0 { random.next() as u8 } else { b'a' }).collect();
+        for bytes in [&all[..0], &all[..1 << 18], &all] {
+            let advance = Advance::default();
+            let back = miniz_oxide::inflate::decompress_to_vec_zlib(&pack(bytes, &advance)).expect("zlib");
+            assert!(back == bytes);
+            assert_eq!(advance.get().0, bytes.len() as u64);
+        }
+    }
 
     #[test]
     fn base64_is_that_of_the_rfc() {
