@@ -226,6 +226,9 @@ fn record(c: Command) -> Command {
                 .value_parser(value_parser!(OsString)),
         )
         .arg(leave())
+        .arg(span().help(
+            "Also record the probes of 'NAME = PROBE .. PROBE by KEY', and what the key is made of: reports show these spans (docs/REPORT.md)",
+        ))
         .arg(long_flag("args", "With -e function:NAME: arguments and results too, of functions that debug information (-g) describes"))
         .arg(frames("kstack", "Record the kernel stack with each event, at most N frames [default: 127]"))
         .arg(frames("ustack", "Record the user stack with each event, at most N frames [default: 512]"))
@@ -646,11 +649,23 @@ fn report(c: Command) -> Command {
             )
             .conflicts_with("latency")
         })
+        .arg(span())
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').visible_alias("tid").action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))
         .arg(count("quiet", 'q', "Report nothing on stderr about missing events, and show no progress bar"))
+}
+
+/// Spans of two probes.
+fn span() -> Arg {
+    value(
+        "span",
+        "SPAN",
+        "Spans of two probes, 'NAME = PROBE .. PROBE by KEY': how long they take and what the slowest are made of; a track in \
+         html and timeline (docs/REPORT.md)",
+    )
+    .action(ArgAction::Append)
 }
 
 /// The directory of a trace.
@@ -674,6 +689,7 @@ fn open(c: Command) -> Command {
                 .value_parser(value_parser!(OsString)),
         )
         .args(selection_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "expr" | "where" | "param")))
+        .arg(span())
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))

@@ -304,6 +304,8 @@ pub struct Tables {
     pub by: Option<String>,
     /// `--rows N`
     pub rows: Option<u32>,
+    /// `--span 'NAME = PROBE .. PROBE by KEY'`
+    pub spans: Vec<String>,
 }
 
 /// Function calls that are shown, and how.

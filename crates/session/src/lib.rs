@@ -32,6 +32,7 @@ pub mod run;
 pub mod running;
 pub mod script;
 mod show;
+mod spans;
 mod stacks;
 pub mod start;
 mod stats;

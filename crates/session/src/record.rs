@@ -4,7 +4,7 @@ use crate::ask::{Ask, Show};
 use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
-use crate::{captures, combinations, durations, filter, show, stacks, target};
+use crate::{captures, combinations, durations, filter, show, spans, stacks, target};
 use ctf::store::MIN_FLIGHT;
 use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
@@ -111,14 +111,16 @@ pub struct With<'a> {
 pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, calls: OfCalls) -> Result<Planned> {
     let more = captures::captures(&ask.capture)?;
     let mut of_agent = of_agent(ask, &mut requests, stacks::with_calls(&ask.format, more))?;
+    let strings = u16::try_from(ask.format.string()).unwrap_or(u16::MAX);
+    // Keys are addresses, and not what is there.
+    let for_spans = spans::need_values(ask).then_some(Values { strings, numbers: true });
     if ask.capture.args {
         let Some(OfAgent { functions, .. }) = of_agent.as_mut().filter(|a| !a.functions.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
         };
-        let strings = u16::try_from(ask.format.string()).unwrap_or(u16::MAX);
-        functions.values = Some(Values { strings, numbers: false });
+        functions.values = for_spans.or(Some(Values { strings, numbers: false }));
     } else if let Some(of_agent) = &mut of_agent {
-        (of_agent.functions.values, of_agent.functions.entries) = (calls.values, calls.entries);
+        (of_agent.functions.values, of_agent.functions.entries) = (calls.values.or(for_spans), calls.entries);
     }
     let captures = stacks::with_calls(&ask.format, more);
     match of_agent {
@@ -132,7 +134,8 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, call
 /// # Errors
 /// Those of [`run_with`].
 pub fn through(ask: &Ask, with: With<'_>) -> Result<Status> {
-    let With { requests, selection, default, sinks, said, adjust, calls } = with;
+    let With { requests, selection, default, sinks, mut said, adjust, calls } = with;
+    said.extend(spans::said(ask));
     let Planned { mut plan, why, selection } = planned(ask, requests, selection, calls)?;
     only_of_recordings(ask, &plan)?;
     if let Some(adjust) = adjust {

@@ -19,6 +19,7 @@ pub mod totals;
 
 use crate::ask::{Ask, Show};
 use crate::output::Output;
+use crate::spans;
 use calls::{Demangle, Making};
 use ctf::trace::Trace;
 use engine::pipeline::pump::Sink;
@@ -31,7 +32,7 @@ use views::calls::edges::Language;
 use views::heap as memory;
 use views::options::Options;
 use views::profile::Stacks;
-use views::timeline::{Timeline, html, overview, perfetto, tree};
+use views::timeline::{Timeline, html, overview, perfetto, span_table, tree};
 
 /// A row of the table.
 pub struct Kind {
@@ -160,6 +161,13 @@ pub static ALL: &[Kind] = &[
     Kind::whole("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
     Kind::whole("processes", Form::Text, "who started whom, and what each has done", tree::write),
     Kind::whole("processes-json", Form::Data, "an object for each process", tree::write_json),
+    Kind::whole(
+        "spans",
+        Form::Text,
+        "spans of two probes (--span): how long, and what the slowest were made of",
+        span_table::write,
+    ),
+    Kind::whole("spans-json", Form::Data, "spans of two probes, as an object for each --span", span_table::write_json),
     Kind {
         name: "tree",
         short: "tree",
@@ -412,7 +420,8 @@ pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
     let selects =
         !calls.function.is_empty() || !calls.no_function.is_empty() || calls.depth.is_some() || calls.syscalls;
     let chrome = |show: &Show| show.view == view && show.file.as_ref().is_some_and(|file| file.ends_with(".json"));
-    if view == "timeline" && (selects || totals::has_calls_only(trace) || ask.show.iter().any(chrome)) {
+    let has_spans = spans::are_shown(ask, trace, view)?;
+    if view == "timeline" && !has_spans && (selects || totals::has_calls_only(trace) || ask.show.iter().any(chrome)) {
         return find(view, &[Of::Calls]);
     }
     let of_heap = || ask.heap.of.is_some() || ask.table.by.is_none() && heap::has_only_heap(trace);

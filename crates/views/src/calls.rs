@@ -24,7 +24,7 @@ pub mod functions;
 mod input;
 pub mod json;
 mod label;
-mod pattern;
+pub(crate) mod pattern;
 pub mod profile;
 pub mod selection;
 pub mod short;

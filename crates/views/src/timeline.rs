@@ -16,6 +16,9 @@ pub mod html;
 pub mod overview;
 pub mod perfetto;
 mod processes;
+mod span_parts;
+pub mod span_table;
+pub mod spans;
 mod strings;
 pub(crate) mod tally;
 pub mod tree;
@@ -36,6 +39,7 @@ use events::schema::Class;
 use events::{Event, functions as records, stacks};
 use functions::FunctionRows;
 use processes::{Command, Processes};
+use spans::{Definition, Spans};
 use std::sync::Arc;
 use strings::{Frames, Strings};
 
@@ -57,11 +61,13 @@ pub enum Kind {
     Heap,
     /// Events are missing here: `value` is how many.
     Lost,
+    /// Spans of two probes: `text` is what is said of one.
+    Span,
 }
 
 impl Kind {
     /// All, in the order of their numbers.
-    pub const NAMES: [&str; 7] = ["function", "call", "run", "sample", "mark", "heap", "lost"];
+    pub const NAMES: [&str; 8] = ["function", "call", "run", "sample", "mark", "heap", "lost", "span"];
 }
 
 /// What a row belongs to, by its index.
@@ -102,6 +108,7 @@ pub struct Timeline {
     processes: Processes,
     rows: Rows,
     functions: CallEvents<FunctionRows>,
+    spans: Spans,
     /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
     blocks: Table<(usize, u64), (u64, u64)>,
     /// Threads that are on a processor, or off it, since when, and in which state they went.
@@ -142,6 +149,7 @@ impl Timeline {
             processes: Processes::default(),
             rows: Rows::default(),
             functions: CallEvents::new(FunctionRows::default()),
+            spans: Spans::default(),
             blocks: Table::default(),
             switched: Table::default(),
             flows: Vec::new(),
@@ -162,6 +170,12 @@ impl Timeline {
     /// Pictures of characters are that wide.
     pub fn columns(mut self, columns: usize) -> Timeline {
         self.columns = columns;
+        self
+    }
+
+    /// With these spans, of which a table has so many of the slowest.
+    pub fn spans(mut self, definitions: Vec<Definition>, slowest: usize) -> Timeline {
+        self.spans = Spans::new(definitions, slowest);
         self
     }
 
@@ -427,8 +441,11 @@ impl View for Timeline {
         self.collected += 1;
         self.begin = self.begin.min(ev.start());
         self.last = self.last.max(ev.time());
+        let thread = self.thread(ev, names);
+        if !self.spans.is_empty() {
+            self.spans.event(ev, names, thread);
+        }
         if let Some(kind) = records::kind(ev.schema) {
-            let thread = self.thread(ev, names);
             if kind == records::Kind::Lost {
                 let item = Item { start: ev.time(), value: ev.value_of("records") as i64, ..Item::default() };
                 self.rows.of(Of::Thread(thread), Kind::Lost, 0).push(&item);
@@ -436,7 +453,6 @@ impl View for Timeline {
             self.functions.view_mut().thread = thread;
             return self.functions.event(ev, names, out);
         }
-        let thread = self.thread(ev, names);
         let process = self.processes.of_thread(thread);
         let id = ev.schema.id;
         match ev.schema.class {
@@ -470,6 +486,7 @@ impl View for Timeline {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.functions.end(out);
+        self.spans.end(&self.processes, &mut self.rows, &mut self.strings);
         (self.write)(self, out);
     }
 }

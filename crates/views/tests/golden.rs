@@ -134,13 +134,37 @@ fn of_processes() -> String {
     String::from_utf8(out).expect("JSON")
 }
 
+/// A request that one thread takes and another one answers, as JSON.
+fn of_spans() -> String {
+    use views::timeline::span_table;
+    use views::timeline::spans::Definition;
+    let at =
+        |tid: u32, c: build::Call, from: u64, to: u64| c.times(2_000_100_000 + from, 2_000_100_000 + to).who(7, tid);
+    let all = [
+        at(7, build::Call::new("recvfrom").arg("fd", 5).ret(10), 100, 600),
+        at(8, build::Call::new("pread64").arg("fd", 3).ret(9), 700, 9_900),
+        at(8, build::Call::new("sendto").arg("fd", 5).ret(10), 10_000, 10_600),
+        at(7, build::Call::new("recvfrom").arg("fd", 6).ret(10), 11_000, 11_600),
+    ];
+    let probes = ["syscall:recvfrom", "syscall:sendto"].map(str::to_owned);
+    let keys = ["fd", "fd"].map(str::to_owned);
+    let request = Definition { name: "request".into(), probes, keys, first: false };
+    let view = views::timeline::Timeline::new(TraceStats::new(Trace::default()), span_table::write_json);
+    let (mut view, mut out) = (view.spans(vec![request], 1), Vec::new());
+    for bytes in all.iter().map(build::Call::encode) {
+        view.event(&Event::parse(&bytes).expect("an event"), &NoNames, &mut out);
+    }
+    view.end(&mut out);
+    String::from_utf8(out).expect("JSON")
+}
+
 /// Every example in the documents is what a view wrote of a case.
 #[test]
 fn examples_of_the_documents_are_real() {
     let documents = [
         (
             include_str!("../../../docs/JSON.md"),
-            show(&mut Json::new(Options::default())) + &of_tracers() + &of_processes(),
+            show(&mut Json::new(Options::default())) + &of_tracers() + &of_processes() + &of_spans(),
         ),
         (include_str!("../../../docs/RECORD.md"), show(&mut Record::new())),
     ];

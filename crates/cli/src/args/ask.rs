@@ -121,6 +121,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             hist: flag(m, "hist"),
             by: text(m, "by"),
             rows: one(m, "rows"),
+            spans: texts(m, "span"),
         },
         calls: FunctionCalls {
             function: texts(m, "function"),

@@ -44,7 +44,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Views and tables",
-        "as summary-only summary summary-wall-clock summary-sort-by summary-columns latency hist by unit \
+        "as summary-only summary summary-wall-clock summary-sort-by summary-columns latency span hist by unit \
          group rows order percent-limit icicle of top min-age json",
     ),
     (

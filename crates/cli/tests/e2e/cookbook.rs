@@ -80,10 +80,18 @@ pub fn programs(dir: &Path) -> Option<()> {
         ("parent", "cookbook/parent.c"),
         ("waits", "cookbook/waits.c"),
         ("window", "cookbook/window.c"),
+        ("desk", "cookbook/desk.c"),
         ("files", "open_files.c"),
         ("stuck", "deadlock.c"),
+        ("tasks", "cookbook/tasks.cc"),
+        ("futures", "cookbook/futures.rs"),
     ] {
-        let program = testkit::compile("gcc", &format!("cookbook_{name}"), source, &["-g", "-O1", "-pthread"])?;
+        let (compiler, flags): (_, &[&str]) = match source.rsplit_once('.') {
+            Some((_, "rs")) => ("rustc", &["-g", "-O", "--edition=2024"]),
+            Some((_, "cc")) => ("g++", &["-g", "-O1", "-pthread", "-std=c++20"]),
+            _ => ("gcc", &["-g", "-O1", "-pthread"]),
+        };
+        let program = testkit::compile(compiler, &format!("cookbook_{name}"), source, flags)?;
         fs::copy(program, dir.join(name)).expect("a program");
     }
     fs::write(dir.join("settings.txt"), "colour = blue\n").expect("a file");

@@ -172,3 +172,59 @@ fn an_interrupted_report_leaves_no_file() {
     assert_eq!((direct.code(), whole.code()), (0, 0), "{}{}", direct.stderr, whole.stderr);
     assert!(!direct.out().is_empty() && direct.out() == std::fs::read_to_string(dir.join("page")).expect("a page"));
 }
+
+/// A recording for spans has their probes, and its page has the spans; other views have none.
+#[test]
+fn a_page_has_the_spans_of_its_recording() {
+    if !lab::has("python3") {
+        return testkit::skip("package", "no python3");
+    }
+    let Some(program) = testkit::compile("gcc", "desk", "cookbook/desk.c", &["-O1", "-g", "-pthread", "-fno-inline"])
+    else {
+        return;
+    };
+    lab::each_attacher(|user| {
+        let dir = lab::scratch();
+        let trace = dir.join("t");
+        let trace = trace.to_str().expect("UTF-8");
+        let spans = [
+            "--span",
+            "request = recvfrom .. sendto by fd",
+            "--span",
+            "answer = function:answer .. function:answer:return by nth",
+        ];
+        let record = [&["record", "-q", "-o", trace, "-e", "write"], &spans[..], &["--", &program]].concat();
+        let out = lab::run(&mut lab::trapline(user, &record));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let report = |words: &[&str]| lab::run(&mut lab::trapline(user, &[&["report", trace], words].concat()));
+        let file = dir.join("page.html");
+        let out = report(&["--as", &format!("html={}", file.display())]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        assert_eq!(page(&file).0.get("span"), Some(&6));
+        let all: Vec<Value> = report(&["--as", "spans-json"])
+            .out()
+            .lines()
+            .map(|l| serde_json::from_str(l).expect("an object"))
+            .collect();
+        let counted = |n: usize| (all[n]["name"].as_str(), all[n]["spans"].as_u64(), all[n]["without_end"].as_u64());
+        assert_eq!((counted(0), counted(1)), ((Some("request"), Some(3), Some(0)), (Some("answer"), Some(3), Some(0))));
+        let (slowest, threads) = (&all[0]["slowest"][0], &all[0]["slowest"][0]["threads"]);
+        assert!(slowest["duration_ns"].as_u64().is_some_and(|ns| ns > 20_000_000), "{slowest}");
+        assert_eq!(
+            (&threads[0]["begins"], &threads[1]["ends"], &threads[1]["blocked_ns"]),
+            (&true.into(), &true.into(), &Value::Null)
+        );
+        assert_eq!(all[1]["slowest"][0]["key"], Value::from(1));
+        // The trace itself is asked, and the command line before it.
+        let own = report(&["--span", "w = write .. write", "--rows", "1"]);
+        assert!(
+            own.out().starts_with("w: 5 spans of syscall:write .. syscall:write by tid, 1 begin without an end, 1 end"),
+            "{}",
+            own.out()
+        );
+        for words in [&["--as", "overview", "--span", "a = b .. c"][..], &["--span", "a = b"]] {
+            let out = report(words);
+            assert_eq!((out.code(), out.stderr.lines().count()), (2, 1), "{}", out.stderr);
+        }
+    });
+}

@@ -26,6 +26,9 @@ pub fn run(ask: &Ask, dir: &Path) -> Result<u8> {
     if ask.trace.follow {
         return Err(Error::usage("--follow", "not for a trace of another tracer", "show it when it is complete"));
     }
+    if !ask.table.spans.is_empty() {
+        return Err(Error::usage("--span", "not for a trace of another tracer", "leave it out"));
+    }
     if ask.table.by.is_some() {
         return Err(Error::usage("--by", "not for a trace of another tracer", "leave it out"));
     }

@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::profile;
 use crate::run::interrupts::Interrupts;
 use crate::show::{Shown, Sinks, ToOutput, Views};
+use crate::spans;
 use crate::stacks;
 use crate::view::calls::{self, Demangle};
 use crate::view::known::Known;
@@ -189,7 +190,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
     let whole = selection.is_all() && window == Window::ALL;
     let follow = ask.trace.follow;
-    let wanted = view::wanted(ask, "text");
+    let wanted = view::wanted(ask, spans::default(ask));
     let mut outputs = Outputs::default();
     for show in &wanted {
         outputs.open(show, ask, trace, (clocks, whole))?;
@@ -337,6 +338,7 @@ impl Outputs {
                 let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
                 let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
                 let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
+                let timeline = spans::with(ask, trace, timeline)?;
                 self.views.push((Shown::table(Box::new(timeline)), open()?));
             }
             Make::Directory(make) => {
@@ -699,7 +701,7 @@ const OF_PROFILES: &[crate::combinations::Name] = &[
     ("--unit", |ask| ask.profile.unit.is_some()),
     ("--off-cpu", |ask| ask.profile.off_cpu),
     ("--group", |ask| ask.profile.group.is_some()),
-    ("--rows", |ask| ask.table.rows.is_some()),
+    ("--rows", |ask| ask.table.rows.is_some() && !spans::has_table(ask)),
     ("--order", |ask| ask.profile.order.is_some()),
     ("--icicle", |ask| ask.profile.icicle),
 ];

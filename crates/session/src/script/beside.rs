@@ -18,7 +18,7 @@ use crate::run::{Run, Status};
 use crate::show::{Sinks, ToOutput, Views};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
-use crate::{combinations, filter};
+use crate::{combinations, filter, spans};
 use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::recorder::Monitor;
@@ -38,6 +38,7 @@ const NAMED: usize = 64;
 
 /// Runs `record`.
 pub fn record(ask: &Ask) -> Result<Status> {
+    let ask = &*spans::recorded(ask)?;
     let Some(Clauses { ask, script, requests, found, of_calls, adjust }) = Clauses::of(ask)? else {
         return record::run(ask);
     };

@@ -1,7 +1,7 @@
 //! Everything over time in Perfetto's format (`crate::perfetto`): for ui.perfetto.dev, and for its queries.
 //!
 //! ```text
-//! a process ─┬ heap: a counter of the bytes that are outstanding
+//! a process ─┬ heap: a counter of the bytes that are outstanding; spans of two probes, that begin in it
 //!            └ a thread: its functions, nested ─┬ calls, with arguments and results
 //!                                               ├ runs: on a processor, and off it
 //!                                               └ marks; where events are missing
@@ -153,15 +153,19 @@ impl<'t> Writer<'t> {
             Kind::Call => ("calls", "syscall"),
             Kind::Run => ("runs", "sched"),
             Kind::Lost => ("missing", "trapline"),
+            Kind::Span => ("spans", "span"),
             _ => ("marks", "probe"),
         };
-        self.track(row, track, name, out, |_| {});
+        // Spans of one name have a track for each that overlaps others.
+        let of = row.items().next().filter(|_| row.kind == Kind::Span).map(|item| self.string(item.name));
+        let name = of.map_or_else(|| name.to_owned(), |of| format!("{name} {}", name::visible(of)));
+        self.track(row, track, &name, out, |_| {});
         let mut last = 0;
         for item in row.items() {
             let name = if row.kind == Kind::Lost { "events are missing" } else { self.string(item.name) };
             let ids = self.encoder.ids(&name::visible(name), category);
             let (text, file) = (self.string(item.text), self.string(item.subject as u32));
-            let kind = if matches!(row.kind, Kind::Call | Kind::Run) { BEGIN } else { INSTANT };
+            let kind = if matches!(row.kind, Kind::Call | Kind::Run | Kind::Span) { BEGIN } else { INSTANT };
             // Times of a track do not go back.
             let start = item.start.max(last);
             last = start.max(item.start.saturating_add(item.length));
@@ -175,6 +179,7 @@ impl<'t> Writer<'t> {
                         annotation(event, "result", &item.value.to_string());
                     }
                     Kind::Lost => annotation(event, "events", &item.value.to_string()),
+                    Kind::Span => annotation(event, "span", &name::visible(text)),
                     Kind::Mark if !text.is_empty() => annotation(event, "event", &name::visible(text)),
                     _ => {}
                 }

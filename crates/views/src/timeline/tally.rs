@@ -96,7 +96,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {
                     }
                 }
             }
-            Kind::Mark | Kind::Lost => {}
+            Kind::Mark | Kind::Lost | Kind::Span => {}
         }
     }
     all

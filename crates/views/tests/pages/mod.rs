@@ -12,6 +12,7 @@ use events::types::{Fmt, Int, Type};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use views::View;
+use views::timeline::spans::Definition;
 use views::timeline::{Timeline, html, perfetto};
 use views::trace_stats::{Trace, TraceStats};
 
@@ -105,7 +106,13 @@ fn events() -> Vec<Vec<u8>> {
 /// All of it, as a writer writes it.
 fn written(write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
     let stats = TraceStats::new(Trace { command: format!("app {HOSTILE}"), ..Trace::default() });
-    let (mut view, mut out) = (Timeline::new(stats, write), Vec::new());
+    let request = Definition {
+        name: "request <b>".into(),
+        probes: ["syscall:openat", "syscall:read"].map(str::to_owned),
+        keys: ["retval", "fd"].map(str::to_owned),
+        first: false,
+    };
+    let (mut view, mut out) = (Timeline::new(stats, write).spans(vec![request], 10), Vec::new());
     for bytes in events() {
         let ev = Event::parse(&bytes).expect("an event");
         view.see(&ev);
@@ -133,6 +140,7 @@ fn perfetto_s_own_classes_read_everything() {
         "7/7/calls: 'read' [syscall] 5022000000..5062000000 call='read(3, NULL, 0) = 500' file='/var/log/app' result='500'",
     );
     has("7/7/runs: 'waits' [sched] 5022000000..5062000000");
+    has("7/spans-request-<b>: 'request <b>' [span] 5002000000..5062000000 span='request <b> retval 3, 7 (app)'");
     has("7/heap: 4196 at 5017000000");
     has("7/heap: 100 at 5071000000");
     has("sample of 7/7 at 5015000000: main;parse");
@@ -184,9 +192,10 @@ fn all_that_is_in_a_trace_is_in_the_page() {
          r.files = Array.from(call.subject, s => trace.strings[s]); r.heap = Array.from(rowOf('heap').value);
          r.lost = rowOf('lost').value[0]; r.drawn = pixel(call, 40 * ms); r.empty = pixel(call, 80 * ms);
          r.pauses = trace.pauses.map(p => p.map(t => (t - trace.begin) / ms));
-         r.hatched = pixel(rowOf('lost'), 75 * ms);",
+         r.hatched = pixel(rowOf('lost'), 75 * ms);
+         tab('Spans'); r.spans = table(); r.lane = lanes.find(l => l.row && l.row.kind === 'span').name; r.span = pixel(rowOf('span'), 40 * ms);",
     );
-    let counts = json!({"call": 9, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1});
+    let counts = json!({"call": 9, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1, "span": 1});
     assert_eq!(r["counts"], counts);
     assert!(r["title"].as_str().is_some_and(|t| t.starts_with("app </script>")), "{}", r["title"]);
     assert!(r["note"].as_str().is_some_and(|t| t.contains("17 events are missing")), "{}", r["note"]);
@@ -202,6 +211,9 @@ fn all_that_is_in_a_trace_is_in_the_page() {
     // Something is drawn where a call is, and nothing where none is.
     assert_ne!(r["drawn"], r["empty"]);
     assert_ne!(r["hatched"], r["empty"]);
+    assert_ne!(r["span"], r["empty"]);
+    assert_eq!(r["spans"], json!(["60.0 ms|0.002000000 s|request <b> retval 3, 7 (app)"]));
+    assert_eq!(r["lane"], json!("request <b>"));
 }
 
 #[test]

@@ -126,7 +126,7 @@ const sort = row => {
 // Which columns rows of a kind have beside start, end and name.
 const MORE = {
   function: ['value'], call: ['value', 'text', 'stack', 'subject'], run: [], sample: ['stack'], mark: ['text', 'stack'],
-  heap: ['value', 'stack', 'subject'], lost: ['value'],
+  heap: ['value', 'stack', 'subject'], lost: ['value'], span: ['text'],
 };
 
 const load = async () => {
@@ -199,6 +199,7 @@ const titleOf = (row, i) => {
     case 'lost': return `${row.value[i]} events are missing`;
     case 'heap': return `${trace.strings[row.name[i]]} ${bytes(row.value[i])}`;
     case 'call': return row.text[i] ? trace.strings[row.text[i]] : trace.strings[row.name[i]];
+    case 'span':
     case 'mark': return row.text[i] ? trace.strings[row.text[i]] : trace.strings[row.name[i]];
     default: return trace.strings[row.name[i]];
   }

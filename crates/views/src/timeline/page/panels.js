@@ -69,6 +69,9 @@ const PANELS = [
     ['calls', r => r.calls, true, count], ['errors', r => r.failed, true, n => n ? count(n) : ''], ['time', r => r.time, true, duration],
     ['file or socket', r => r.name],
   ], r => show(r.name))],
+  ['Spans', () => has('span'), (into, range) => tableOf(into, spansIn(range), [
+    ['for', e => e.row.end[e.i] - e.row.start[e.i], true, duration], ['from', e => e.row.start[e.i], true, moment], ['span', e => titleOf(e.row, e.i)],
+  ], e => choose(e.row, e.i))],
   ['Processors', () => has('run'), (into, range) => tableOf(into, runsIn(range), [
     ['ran', r => r.ran, true, duration], ['ready', r => r.ready, true, duration], ['off', r => r.off, true, duration],
     ['times', r => r.switches, true, count], ['thread', r => r.name],
@@ -158,6 +161,7 @@ const notes = () => {
   if (trace.untold) said.push(`Arguments of ${count(trace.untold)} calls are left out: they neither failed nor took long.`);
   if (trace.cut) said.push(`${count(trace.cut)} events behind these are left out: --from and --to make a page of them.`);
   if (trace.pauses.length) said.push(`The recording was stopped ${trace.pauses.length === 1 ? 'once' : `${trace.pauses.length} times`}: hatched.`);
+  if (trace.crowded) said.push(`${count(trace.crowded)} spans overlap too many others to be drawn.`);
   if (trace.deep) said.push(`${count(trace.deep)} calls of functions are too deep to be drawn.`);
   document.getElementById('notes').textContent = said.join(' ');
 };

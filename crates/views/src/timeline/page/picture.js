@@ -5,7 +5,7 @@ const view = {
   from: 0, to: 1, top: 0, range: null, chosen: null, closed: new Set(), found: null, matches: 0, dragged: null,
 };
 const LABEL = 190, RULER = 22, HEAD = 20;
-const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, lost: 8 };
+const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, lost: 8, span: 15 };
 const canvas = document.getElementById('picture'), pen = canvas.getContext('2d');
 let lanes = [], height = 0, colours = {}, width = 0, tall = 0;
 
@@ -17,7 +17,13 @@ const recolour = () => {
   colours = Object.fromEntries(COLOURS.map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
 };
 
-// The lanes, from the top: a head for each process, then its curve, then its threads.
+// What is in front of a lane.
+const nameOf = row => {
+  if (row.thread !== null) return `${threadOf(row)[2] || '?'} ${threadOf(row)[0]}`;
+  return row.kind === 'span' ? trace.strings[row.name[0]] : 'heap';
+};
+
+// The lanes, from the top: a head for each process, then its curve and its spans, then its threads.
 const arrange = () => {
   lanes = [];
   let y = 0, process = null, thread = null;
@@ -35,12 +41,12 @@ const arrange = () => {
     }
     lane({ row }, HEIGHT[row.kind]);
   }
-  // The first lane of a thread has its name.
-  thread = null;
+  // The first lane of a thread has its name, and so has the first of spans.
+  let before = null;
   for (const one of lanes) {
-    if (!one.row) { thread = null; continue; }
-    one.first = one.row.thread !== thread;
-    thread = one.row.thread;
+    const name = one.row ? nameOf(one.row) : null;
+    one.name = name === before ? '' : name;
+    before = name;
   }
   height = y;
 };
@@ -65,6 +71,7 @@ const colourOf = (row, i) => {
     }
     case 'sample': return colours.sample;
     case 'lost': return colours.failed;
+    case 'span': return colours.network;
     default: return colours.mark;
   }
 };
@@ -106,7 +113,7 @@ const drawItem = (row, i, y, high, found) => {
   }
   if (right - left > 24 && high > 9 && row.kind !== 'run') {
     pen.fillStyle = colours.text;
-    const text = fits(row.kind === 'mark' ? titleOf(row, i) : trace.strings[row.name[i]], right - left - 4);
+    const text = fits(row.kind === 'mark' || row.kind === 'span' ? titleOf(row, i) : trace.strings[row.name[i]], right - left - 4);
     if (text) pen.fillText(text, left + 3, y + high - 3.5);
   }
   return right;
@@ -305,8 +312,7 @@ const draw = () => {
   for (const [lane, y] of names) pen.fillRect(0, y, LABEL - 2, lane.high);
   pen.fillStyle = colours.faint;
   for (const [lane, y] of names) {
-    const text = lane.row.thread === null ? 'heap' : lane.first ? `${threadOf(lane.row)[2] || '?'} ${threadOf(lane.row)[0]}` : '';
-    if (text) pen.fillText(fits(text, LABEL - 26), 18, y + Math.min(lane.high, 15) - 3);
+    if (lane.name) pen.fillText(fits(lane.name, LABEL - 26), 18, y + Math.min(lane.high, 15) - 3);
   }
   drawPauses();
   drawFlows();

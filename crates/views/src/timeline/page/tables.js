@@ -101,12 +101,19 @@ const heapIn = range => {
   return [...by.values()].sort((a, b) => b.bytes - a.bytes);
 };
 
+// Spans that are in a range or reach into it, the longest first.
+const spansIn = range => {
+  const all = [];
+  for (const row of rowsOf('span')) within(row, range, i => all.push({ row, i }));
+  return all.sort((a, b) => b.row.end[b.i] - b.row.start[b.i] - a.row.end[a.i] + a.row.start[a.i]);
+};
+
 // Events in a range in their order, at most so many; and how many there are.
 const eventsIn = (range, most) => {
   const all = [];
   let n = 0;
   for (const row of trace.rows) {
-    if (row.kind === 'function' || row.kind === 'run') continue;
+    if (row.kind === 'function' || row.kind === 'run' || row.kind === 'span') continue;
     let here = 0;
     within(row, range, i => { n++; if (here++ < most) all.push({ row, i }); });
   }
