@@ -73,6 +73,7 @@ mod processes;
 mod profile;
 mod real_programs;
 mod record;
+mod recorded_calls;
 mod repair;
 mod report;
 mod report_probes;

@@ -1,0 +1,123 @@
+//! Calls that processes record themselves under ptrace: all of them, in order, and nothing else of the program is different.
+
+use crate::lab::{self, each_ptracer};
+use crate::trace::{Line, Trace, trace};
+use std::collections::BTreeMap;
+
+/// How often each call was made, by name, without those of which a handler or a scheduler decides how often they are made.
+fn counts(t: &Trace) -> BTreeMap<String, usize> {
+    let varies = [
+        "rt_sigreturn",
+        "read",
+        "write",
+        "getppid",
+        "nanosleep",
+        "clock_nanosleep",
+        "futex",
+        "setitimer",
+        "rt_sigprocmask",
+        // A thread is cancelled by a signal only where it has begun.
+        "tgkill",
+        "getpid",
+    ];
+    let mut counts = BTreeMap::new();
+    for line in &t.lines {
+        let name = line.text.split('(').next().unwrap_or_default();
+        if line.text.contains('(') && !varies.contains(&name) && !name.starts_with(['+', '-']) {
+            *counts.entry(name.to_string()).or_insert(0) += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn the_program_does_not_notice() {
+    each_ptracer(|user| {
+        let Some(program) = lab::program("own_calls") else { return };
+        let alone = lab::run(&mut lab::as_user(user, &[&program])).out();
+        assert!(alone.ends_with("descriptors: 0\n"), "{alone}");
+        let recorded = trace(user, &["-f"], &[&program]);
+        assert_eq!((recorded.outcome.code(), recorded.outcome.out()), (0, alone.clone()));
+        let stopped = trace(user, &["-f", "--no-seccomp"], &[&program]);
+        assert_eq!(stopped.outcome.out(), alone);
+        assert_eq!(counts(&recorded), counts(&stopped));
+    });
+}
+
+/// What each thread did, apart from addresses and ids: the same lines as where every call stops.
+#[test]
+fn lines_are_those_of_stops() {
+    each_ptracer(|user| {
+        let script = "import os,json,threading\nr,w=os.pipe()\n\
+            for i in range(300): os.write(w,b'%d'%i); os.read(r,10); os.stat('/etc'); os.access('/nothing',0)\n\
+            for i in range(300): os.lseek(os.open('/etc/passwd',0),i,0)\n";
+        for command in [
+            &["ls", "-lR", "/etc/apt"][..],
+            &["python3", "-I", "-S", "-c", script],
+            &["sh", "-c", "for i in 1 2 3; do /bin/true; done; cat /etc/passwd"],
+        ] {
+            let lines = |options: &[&str]| {
+                let t = trace(user, options, command);
+                assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
+                let plain = |l: &Line| without_addresses(&l.text);
+                t.lines.iter().map(plain).collect::<Vec<_>>()
+            };
+            let (recorded, stopped) = (lines(&["-f"]), lines(&["-f", "--no-seccomp"]));
+            let different = recorded.iter().zip(&stopped).find(|(a, b)| a != b);
+            assert!(different.is_none() && recorded.len() == stopped.len(), "{command:?} {different:?}");
+        }
+    });
+}
+
+/// Numbers of four and more digits, hexadecimal ones, random bytes and the state of the machine differ from run to run.
+fn without_addresses(text: &str) -> String {
+    if ["getrandom(", "sysinfo("].iter().any(|name| text.starts_with(name)) {
+        return String::new();
+    }
+    let mut out = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let word = part.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_number = word.starts_with("0x") || word.len() > 3 && word.bytes().all(|b| b.is_ascii_digit());
+        out.push_str(if is_number { "N" } else { word });
+        out.push_str(&part[word.len()..]);
+    }
+    // Results are aligned.
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_call_is_in_the_trace() {
+    each_ptracer(|user| {
+        for options in [&[][..], &["-e", "read,write"], &["--on-full", "drop"], &["-y"], &["--where", "retval >= 0"]] {
+            let command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000"];
+            let t = trace(user, &[&["-f"], options].concat(), &command);
+            assert_eq!(t.outcome.code(), 0, "{options:?}");
+            let made = |name: &str| t.lines.iter().filter(|l| l.text.starts_with(name)).count();
+            let dropped = options.contains(&"drop");
+            assert!(made("write(1") == 20_000 || dropped, "{options:?} {}", made("write(1"));
+            assert!(made("read(0") == 20_000 || dropped, "{options:?} {}", made("read(0"));
+        }
+    });
+}
+
+/// A call that a thread is in when it is killed, and one that takes long.
+#[test]
+fn calls_without_an_end_are_shown() {
+    each_ptracer(|user| {
+        let script = "import os,signal,threading\nr,w=os.pipe()\nfor i in range(40): os.write(w,b'x'); os.read(r,1)\n\
+            threading.Timer(0.5,lambda: os.kill(os.getpid(),9)).start()\nos.read(r,7)";
+        let t = trace(user, &["-f"], &["python3", "-I", "-S", "-c", script]);
+        let last = t.lines.iter().filter(|l| l.text.starts_with("read(")).next_back().expect("a read");
+        assert!(last.text.contains(", 7") && last.text.ends_with("= ?"), "{}", last.text);
+    });
+}
+
+#[test]
+fn without_memory_for_it_calls_stop() {
+    let command = "ulimit -v 60000; exec dd if=/dev/zero of=/dev/null bs=1 count=300";
+    each_ptracer(|user| {
+        let t = trace(user, &["-f"], &["sh", "-c", command]);
+        assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
+        assert_eq!(t.lines.iter().filter(|l| l.text.starts_with("write(1")).count(), 300);
+    });
+}
