@@ -247,9 +247,9 @@ pub fn counted(sig: i32) -> u32 {
     COUNTS.get(sig as usize).map_or(0, |c| c.load(Ordering::Acquire))
 }
 
-/// Sends SIGALRM every `ms` milliseconds, so that a blocking wait returns; 0 stops it.
-pub fn interval_timer(ms: u32) -> io::Result<()> {
-    let tv = libc::timeval { tv_sec: (ms / 1000).into(), tv_usec: (ms % 1000 * 1000).into() };
+/// Sends SIGALRM every `us` microseconds, so that a blocking wait returns; 0 stops it.
+pub fn interval_timer(us: u32) -> io::Result<()> {
+    let tv = libc::timeval { tv_sec: (us / 1_000_000).into(), tv_usec: (us % 1_000_000).into() };
     let it = libc::itimerval { it_interval: tv, it_value: tv };
     // SAFETY: `it` is valid for the call; no old value is asked for.
     check(unsafe { libc::setitimer(libc::ITIMER_REAL, &it, std::ptr::null_mut()) }.into()).map(drop)

@@ -1,7 +1,7 @@
 //! Calls that processes record themselves under ptrace: all of them, in order, and nothing else of the program is different.
 
 use crate::lab::{self, each_ptracer};
-use crate::trace::{Line, Trace, trace};
+use crate::trace::{Trace, trace};
 use std::collections::BTreeMap;
 
 /// How often each call was made, by name, without those of which a handler or a scheduler decides how often they are made.
@@ -59,8 +59,12 @@ fn lines_are_those_of_stops() {
             let lines = |options: &[&str]| {
                 let t = trace(user, options, command);
                 assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
-                let plain = |l: &Line| without_addresses(&l.text);
-                t.lines.iter().map(plain).collect::<Vec<_>>()
+                // Threads are beside each other in any order.
+                let mut threads: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+                t.lines.iter().for_each(|l| threads.entry(l.tid).or_default().push(without_addresses(&l.text)));
+                let mut threads: Vec<Vec<String>> = threads.into_values().collect();
+                threads.sort();
+                threads.concat()
             };
             let (recorded, stopped) = (lines(&["-f"]), lines(&["-f", "--no-seccomp"]));
             let different = recorded.iter().zip(&stopped).find(|(a, b)| a != b);

@@ -44,7 +44,7 @@ const ROWS_AT: usize = 4096;
 const ROW: usize = 64;
 const SLOTS_AT: usize = ROWS_AT + ROWS * ROW;
 /// What may be in a ring before it counts as full, and where its next record is the first again.
-const EXIT: usize = 256 << 10;
+const EXIT: usize = 512 << 10;
 /// The most bytes of a record.
 pub const LONGEST: usize = 12 << 10;
 const ROOM: usize = EXIT - LONGEST;

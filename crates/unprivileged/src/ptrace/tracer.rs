@@ -86,6 +86,8 @@ pub struct Tracer {
     batch: Batch,
     /// What was reported of threads while something else was waited for.
     later: VecDeque<Status>,
+    /// When it was last looked what takes long, ns.
+    ticked: u64,
     /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
     stacks: Stacks,
@@ -124,6 +126,7 @@ impl Tracer {
             intercept: (!rows.is_empty()).then(|| Intercept::new(rows)),
             batch: Batch::default(),
             later: VecDeque::new(),
+            ticked: 0,
             early: HashMap::new(),
             stacks: Stacks::default(),
         };
@@ -277,6 +280,10 @@ impl Tracer {
             self.leave();
         }
         let now = time::monotonic();
+        if now < self.ticked + u64::from(recorded::ALWAYS) * 1000 {
+            return;
+        }
+        self.ticked = now;
         let notice = self.job.notice;
         let is_long = |p: &Pending| p.wanted && !p.noticed && now.saturating_sub(p.start) >= notice;
         let long = self.threads.values().filter(|t| notice > 0 && t.pending.as_ref().is_some_and(is_long));

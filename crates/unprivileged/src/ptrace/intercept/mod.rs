@@ -32,7 +32,7 @@ use sys::intercept::{self as code, Memory, ROWS, Row, Slot};
 use sys::ptrace::{self, Status, SyscallInfo};
 
 /// Stops after which a site is patched. Where the project is tested, that is soon.
-const OFTEN: u32 = if cfg!(debug_assertions) { 1 } else { 16 };
+const OFTEN: u32 = if cfg!(debug_assertions) { 1 } else { 3 };
 /// How many times as often it has to stop before that is tried again.
 const AGAIN: u32 = 32;
 

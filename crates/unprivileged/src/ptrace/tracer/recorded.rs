@@ -12,13 +12,14 @@ use sys::intercept::{self, At, Slot};
 use sys::ptrace::{self, Change, Status, SyscallInfo};
 use sys::time;
 
-/// While calls are recorded: how often records are looked for, ms, and how often where there were none lately.
-const BUSY: u32 = 1;
-const IDLE: u32 = 10;
-/// How often the ptracer wakes otherwise, ms.
-pub const ALWAYS: u32 = 100;
+/// While calls are recorded: how often records are looked for, µs, and how often where there were none lately. A ring has room for what a
+/// thread records in 800 µs at most.
+const BUSY: u32 = 400;
+const IDLE: u32 = 10_000;
+/// How often the ptracer wakes otherwise, µs.
+pub const ALWAYS: u32 = 100_000;
 /// Looks without a record until they become rare.
-const PATIENCE: u32 = 32;
+const PATIENCE: u32 = 64;
 /// Bytes of records at once after which more are looked for at once.
 const MANY: usize = 16 << 10;
 
@@ -37,7 +38,7 @@ pub struct Batch {
     ends: Vec<(u64, i32, usize)>,
     /// Looks without a record.
     idle: u32,
-    /// How often the ptracer wakes, ms.
+    /// How often the ptracer wakes, µs.
     every: u32,
 }
 
