@@ -17,7 +17,9 @@ use std::ops::Range;
 pub const STUB: usize = 64;
 /// Bytes of a `syscall`.
 pub const SYSCALL: u64 = 2;
-/// Bytes of a jump, and of `mov eax, imm32`.
+/// Bytes of `mov eax, imm32`.
+pub const NUMBER: u64 = JUMP;
+/// Bytes of a jump.
 const JUMP: u64 = 5;
 /// Offsets in a stub: behind the number, of its own `syscall`, of its words.
 const BEHIND_NUMBER: u64 = 5;
@@ -102,7 +104,7 @@ pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
 pub fn patches(syscall: u64, way: Way, stub: u64, hole: &[u8]) -> Option<Vec<Patch>> {
     Some(match way {
         Way::Number(number) => {
-            let at = syscall - JUMP;
+            let at = syscall - NUMBER;
             let mut old = vec![0xb8];
             old.extend_from_slice(&number.to_le_bytes());
             vec![Patch { at, old, new: jump(at, stub)?.to_vec() }]

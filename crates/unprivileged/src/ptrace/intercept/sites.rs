@@ -89,7 +89,7 @@ impl Files {
         let map = maps.iter().find(is_here).filter(|m| m.prot & (PROT_EXEC | PROT_WRITE) == PROT_EXEC)?;
         let number = u32::try_from(number).ok()?;
         let loads = before.first_chunk().is_some_and(|before| calls::loads(before, number)) && map.range.0 + 6 <= at;
-        let (way, hole) = if loads {
+        let (way, hole) = if loads && !may_begin_function(at - calls::NUMBER) {
             (Way::Number(number), vec![])
         } else {
             let (hole, bytes) = self.hole(pid, map, at, areas)?;
@@ -140,6 +140,12 @@ impl Files {
         self.0.insert(map.file, functions.clone());
         functions
     }
+}
+
+/// Whether a function may begin here: there uprobes are put, and when one goes, the kernel writes the file's byte back, which would make
+/// another instruction of a jump.
+fn may_begin_function(address: u64) -> bool {
+    address.is_multiple_of(16)
 }
 
 /// What a process has mapped, as far as it matters for where an area goes.
