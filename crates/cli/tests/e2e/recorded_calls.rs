@@ -111,7 +111,7 @@ fn calls_without_an_end_are_shown() {
         let script = "import os,signal,threading\nr,w=os.pipe()\nfor i in range(40): os.write(w,b'x'); os.read(r,1)\n\
             threading.Timer(0.5,lambda: os.kill(os.getpid(),9)).start()\nos.read(r,7)";
         let t = trace(user, &["-f"], &["python3", "-I", "-S", "-c", script]);
-        let last = t.lines.iter().filter(|l| l.text.starts_with("read(")).next_back().expect("a read");
+        let last = t.lines.iter().rfind(|l| l.text.starts_with("read(")).expect("a read");
         assert!(last.text.contains(", 7") && last.text.ends_with("= ?"), "{}", last.text);
     });
 }
