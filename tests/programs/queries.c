@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
     grow();
     network();
     work();
-    for (int i = 0; i < 10; i++) usleep(argc > 1 ? 5000 : 500);
+    for (int i = 0; i < 10; i++) usleep(argc > 1 ? 20000 : 500);
     if (!fork()) execlp("sh", "sh", "-c", "exit 3", (char *)0);
     wait(0);
     if (!fork()) {

@@ -369,7 +369,10 @@ impl Heap {
             }
             let frames = a.frames.get(from..to).unwrap_or_default();
             let guessed = frames.iter().filter(|f| **f & events::names::GUESSED != 0).count() as u64;
-            each.event(StreamId::STACKS, &stack_event(self.stacks_at, a.pid, [hash, ended.into(), guessed], frames));
+            each.event(
+                StreamId::OWN_STACKS,
+                &stack_event(self.stacks_at, a.pid, [hash, ended.into(), guessed], frames),
+            );
         }
     }
 

@@ -47,6 +47,9 @@ impl StreamId {
     pub const TRACER: StreamId = StreamId(3 << SCOPE | 1);
     /// Stacks, to which other events refer.
     pub const STACKS: StreamId = StreamId(3 << SCOPE | 2);
+    /// Stacks that processes record themselves. They come at other times than those of [`StreamId::STACKS`], and the times of a stream
+    /// rise: in one stream, a stack would be later than the events that refer to it.
+    pub const OWN_STACKS: StreamId = StreamId(3 << SCOPE | 2 << ENABLING | 2);
     /// Functions, to which function records refer.
     pub const FUNCTIONS: StreamId = StreamId(3 << SCOPE | 3);
 
@@ -112,7 +115,8 @@ impl StreamId {
 
     /// Whether other events cannot be understood without its events, however old these are.
     pub const fn is_needed(self) -> bool {
-        self.0 == StreamId::MAPS.0 || self.0 == StreamId::STACKS.0 || self.0 == StreamId::FUNCTIONS.0
+        use SessionStream::{Functions, Maps, Stacks};
+        matches!(self.scope(), Scope::Session(Maps | Stacks | Functions))
     }
 
     /// Whose events it has.
@@ -172,6 +176,7 @@ mod tests {
             (StreamId::TRACER, "tracer"),
             (StreamId::STACKS, "stacks"),
             (StreamId::FUNCTIONS, "functions"),
+            (StreamId::OWN_STACKS, "probe_2_stacks"),
         ];
         assert!(all.is_sorted_by_key(|s| s.0));
         for (id, name) in all {

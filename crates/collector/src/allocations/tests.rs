@@ -323,7 +323,7 @@ fn a_stack_is_an_event_once_and_before_all_that_have_it() {
     let want = [("heap:malloc", 7), ("heap:free", 7), ("heap:fork", 7), ("heap:child", 8), ("heap:malloc", 8)];
     assert_eq!(names[1..], want.map(|(name, pid)| (name.to_string(), pid)));
     let (stream, told) = &parsed[0];
-    assert_eq!((*stream, told.schema.id), (StreamId::STACKS, P_STACK.id));
+    assert_eq!((*stream, told.schema.id), (StreamId::OWN_STACKS, P_STACK.id));
     assert!(parsed[1..].iter().all(|(_, ev)| told.time() <= ev.time()));
     assert_eq!(told.time(), s.moments.at(s.tsc(9)).monotonic - EARLIER);
     assert_eq!(["id", "ended", "guessed"].map(|field| told.value_of(field)), [11, 2, 1]);
