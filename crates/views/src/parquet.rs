@@ -30,7 +30,6 @@ use call::Calls;
 use column::Value;
 use events::Event;
 use events::functions::{self as records, Kind};
-use events::generated::{P_FUNCTION, P_STACK};
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::schema::Class;
@@ -237,7 +236,7 @@ impl View for Parquet {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         self.stats.event(ev, names, out);
         self.last = self.last.max(ev.time());
-        if [P_STACK.id, P_FUNCTION.id].contains(&ev.schema.id) {
+        if ev.schema.is_definition() {
             return;
         }
         self.rows += 1;
