@@ -595,13 +595,21 @@ fn slab(c: Command) -> Command {
 
 fn report(c: Command) -> Command {
     c
-        .override_usage("trapline report [OPTIONS] DIR")
+        .override_usage("trapline report [OPTIONS] DIR...")
         .after_help(
             "It prints what 'trapline trace -o FILE' would have written with the same options. It shows any trace in the \
              Common Trace Format 1.8, with fewer options.",
         )
         .arg(
-            dir("A trace"),
+            dir("A trace, or a directory of traces; several are shown as one").num_args(0..),
+        )
+        .arg(
+            value(
+                "clock-offset",
+                "TRACE=TIME",
+                "Add this to the times of a trace, or of all traces of a host: web-2=+1.5ms, web-2=-20us",
+            )
+            .action(ArgAction::Append),
         )
         .args(selection_args())
         .args(format_args())
@@ -645,9 +653,8 @@ fn report(c: Command) -> Command {
                 "by",
                 "WHAT",
                 "Table of the events with each distinct stack: stack, stack=ustack or stack=kstack; with a profile, what it adds up: \
-                 args.NAME, retval or dur",
+                 args.NAME, retval or dur; with -c, --latency and heaps, a table for each host or trace",
             )
-            .conflicts_with("latency")
         })
         .arg(span())
         .arg(long_flag("hist", "With --latency: show a histogram for each row"))

@@ -31,6 +31,7 @@ pub mod sink;
 pub mod sockaddr;
 pub mod stacks;
 pub mod stream;
+pub mod traces;
 pub mod types;
 pub mod values;
 pub mod walk;

@@ -43,6 +43,10 @@ pub trait Names {
     fn ids(&self, _tid: u32) -> (Option<u32>, Option<u32>) {
         (None, None)
     }
+    /// Where thread or process `id` was traced; none where there is one trace.
+    fn origin(&self, _id: u32) -> Option<&crate::traces::Origin> {
+        None
+    }
     /// The stack with this id.
     fn stack(&self, _id: u64) -> Option<Stack<'_>> {
         None

@@ -383,6 +383,10 @@ pub struct Heaps {
 pub struct Recorded {
     /// Its directory.
     pub dir: Option<PathBuf>,
+    /// Further traces, which are shown with it as one.
+    pub more: Vec<PathBuf>,
+    /// `--clock-offset TRACE=SPAN`
+    pub clock_offset: Vec<String>,
     /// `-p`: lists of processes and threads.
     pub pid: Vec<String>,
     /// `--from TIME`

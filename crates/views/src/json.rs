@@ -12,6 +12,7 @@ use crate::{Options, View};
 use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::Names;
 use events::schema::Ret;
+use events::traces::own;
 use events::types::{Fmt, Mem, Type};
 use events::walk::{self, Phase, Sink};
 use events::{Event, Int};
@@ -47,6 +48,11 @@ impl View for Json {
     }
 }
 
+/// Appends a text as a JSON string that is safe to show on a terminal.
+pub fn string(text: &str, out: &mut Vec<u8>) {
+    w::string(out, text);
+}
+
 /// The members that every line starts with. `name` only where the event has one.
 fn head(v: &mut Values<'_>, kind: &str) {
     v.out.extend_from_slice(b"{\"v\":");
@@ -58,10 +64,16 @@ fn head(v: &mut Values<'_>, kind: &str) {
 /// The thread that the event is about.
 #[inline]
 fn who(ev: &Event<'_>, v: &mut Values<'_>) {
+    if let Some(origin) = v.names.origin(ev.tid()) {
+        w::key(v.out, "host");
+        w::string(v.out, &origin.host);
+        w::key(v.out, "trace");
+        w::string(v.out, &origin.trace);
+    }
     w::key(v.out, "pid");
-    w::number(v.out, ev.pid());
+    w::number(v.out, own(ev.pid()));
     w::key(v.out, "tid");
-    w::number(v.out, ev.tid());
+    w::number(v.out, own(ev.tid()));
     if v.opts.comm
         && let Some(comm) = v.names.comm(ev.tid())
     {

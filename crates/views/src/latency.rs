@@ -12,11 +12,13 @@ pub(crate) mod subject;
 mod table;
 
 use crate::View;
+use crate::profile::words::ascii;
 use crate::summary::{self, Sort};
 use crate::write::json as w;
 use events::Event;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
+use events::traces::{Origin, own};
 use histogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -206,6 +208,19 @@ struct Group {
     pid: u32,
     /// The thread's last command name.
     comm: Vec<u8>,
+    /// Where the thread or process was traced, if there are several traces.
+    origin: Option<Box<Origin>>,
+}
+
+impl Group {
+    /// The name of its row.
+    fn name(&self, subject: &Subject, by: By) -> String {
+        let name = subject.name(by, &self.comm);
+        match &self.origin {
+            Some(origin) => format!("{} {name}", ascii(&origin.label)),
+            None => name,
+        }
+    }
 }
 
 /// The view: silent until the end.
@@ -274,9 +289,11 @@ impl Latency {
         if !room && !self.rows.contains_key(&subject) {
             return &mut self.others;
         }
+        let of_process = matches!(subject, Subject::Thread(_) | Subject::Fd(..));
         let group = self.rows.entry(subject).or_insert_with(|| {
             self.names += heap;
-            Group { nth, ..Group::default() }
+            let origin = names.origin(ev.tid()).filter(|_| of_process).cloned().map(Box::new);
+            Group { nth, origin, ..Group::default() }
         });
         if self.by == By::Thread {
             group.pid = ev.pid();
@@ -330,17 +347,21 @@ impl Latency {
 
     fn row_json(&self, subject: &Subject, g: &Group) -> Value {
         let mut v = stats_json(&g.stats);
-        v["name"] = subject.name(self.by, &g.comm).into();
+        v["name"] = g.name(subject, self.by).into();
+        if let Some(origin) = &g.origin {
+            v["host"] = origin.host.as_str().into();
+            v["trace"] = origin.trace.as_str().into();
+        }
         match subject {
             Subject::Thread(tid) => {
-                v["tid"] = (*tid).into();
-                v["pid"] = g.pid.into();
+                v["tid"] = own(*tid).into();
+                v["pid"] = own(g.pid).into();
                 v["comm"] = w::bytes_value(&g.comm);
             }
             Subject::Path(path) => v["path"] = w::bytes_value(path),
             Subject::Socket(ends) => v["socket"] = w::bytes_value(ends),
             Subject::Fd(pid, fd) => {
-                v["pid"] = (*pid).into();
+                v["pid"] = own(*pid).into();
                 v["fd"] = (*fd).into();
             }
             Subject::Call(_) | Subject::Number(..) | Subject::Unnamed | Subject::None => {}

@@ -155,6 +155,8 @@ pub fn ask(m: &ArgMatches) -> Ask {
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
         trace: Recorded {
             dir: one::<OsString>(m, "dir").or_else(|| one::<OsString>(m, "trace")).map(PathBuf::from),
+            more: many::<OsString>(m, "dir").into_iter().skip(1).map(PathBuf::from).collect(),
+            clock_offset: texts(m, "clock-offset"),
             pid: texts(m, "pid"),
             from: text(m, "from"),
             to: text(m, "to"),

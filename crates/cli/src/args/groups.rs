@@ -31,7 +31,7 @@ const HEADINGS: &[(&str, &str)] = &[
          sample max script script-file for cmd config",
     ),
     ("What is recorded of each event", "capture args kstack ustack unwind comm no-duration syscalls no-time cost"),
-    ("Recordings", "max-size flight pack name paused force mappings follow-recording no-script"),
+    ("Recordings", "max-size flight pack name paused force mappings follow-recording no-script clock-offset"),
     (
         "Lines",
         "string-limit time absolute-timestamps relative-timestamps syscall-times fd decode-fds decode-pids \

@@ -87,6 +87,7 @@ mod selection;
 mod session_access;
 mod session_set;
 mod sessions;
+mod several_traces;
 mod signals;
 mod slab;
 mod stacks;

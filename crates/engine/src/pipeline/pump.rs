@@ -11,6 +11,7 @@ use crate::pipeline::backend::Deliver;
 use crate::resolver::Resolver;
 use events::functions::{self, Run};
 use events::generated::P_FUNCTION;
+use events::traces::Origin;
 use events::{Class, Event, Schema, StreamId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -215,6 +216,11 @@ impl<'b> Pump<'b> {
         self.world.resolve_stacks(resolver);
     }
 
+    /// The events are those of several traces, which come from there.
+    pub fn join(&mut self, origins: Vec<Origin>) {
+        self.world.join(origins);
+    }
+
     /// What names functions, if anything does.
     pub fn resolver(&mut self) -> Option<&mut Resolver> {
         self.world.resolver()
@@ -227,7 +233,7 @@ impl<'b> Pump<'b> {
 
     /// What could not be resolved or held of stacks, and why: a line for each file.
     pub fn stack_troubles(&mut self) -> Vec<String> {
-        let mut all = self.resolver().map(|r| r.troubles()).unwrap_or_default();
+        let mut all = self.world.troubles();
         match self.stacks_not_held() {
             0 => {}
             n => all.insert(0, format!("{n} do not fit into memory, and are shown as lost (select fewer events)")),

@@ -5,6 +5,7 @@ use crate::request::expression::Expression;
 use crate::request::select::{Calls, Outcomes, Signals};
 use events::layout::CAP_NO_RESULT;
 use events::names::{Descriptors, Names};
+use events::traces::{self, own};
 use events::types::{Fmt, Mem, StrKind, Type};
 use events::{Class, Event, Int, Schema, functions};
 use lang::pattern::glob;
@@ -39,6 +40,8 @@ pub struct Selection {
     pub pids: Vec<u32>,
     /// Events before this are not shown, ns of the monotonic clock; names are learnt from them.
     pub from: u64,
+    /// What is selected of further traces, in their order: each may have been recorded with a filter of its own.
+    pub others: Vec<Selection>,
 }
 
 impl Selection {
@@ -57,6 +60,7 @@ impl Selection {
             filters: Vec::new(),
             pids: Vec::new(),
             from: 0,
+            others: Vec::new(),
         }
     }
 
@@ -64,7 +68,16 @@ impl Selection {
     #[inline]
     pub fn covers(&self, ev: &Event<'_>) -> bool {
         ev.time() >= self.from
-            && (self.pids.is_empty() || self.pids.contains(&ev.pid()) || self.pids.contains(&ev.tid()))
+            && (self.pids.is_empty() || [ev.pid(), ev.tid()].iter().any(|id| self.pids.contains(&own(*id))))
+    }
+
+    /// What is selected of the trace that has the event.
+    #[inline]
+    fn of(&self, ev: &Event<'_>) -> &Selection {
+        match traces::of(ev.tid()) {
+            0 => self,
+            nth => self.others.get(nth - 1).unwrap_or(self),
+        }
     }
 
     /// Whether calls, or probes, are shown in part only.
@@ -96,6 +109,11 @@ impl Selection {
     /// Whether the event passes.
     #[inline]
     pub fn passes(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
+        self.of(ev).passes_itself(ev, names)
+    }
+
+    #[inline]
+    fn passes_itself(&self, ev: &Event<'_>, names: &dyn Names) -> bool {
         if ev.is_syscall() {
             return self.calls.contains(ev.schema)
                 && self.filters.iter().all(|s| s.passes(ev, names))

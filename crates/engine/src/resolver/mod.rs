@@ -101,6 +101,16 @@ impl Origin {
             realtime_offset: clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset)),
         }
     }
+
+    /// The same, where events have times since the epoch.
+    pub fn on_wall_clock(self) -> Origin {
+        match self {
+            Origin::Trace { dir, same_host, same_boot, .. } => {
+                Origin::Trace { dir, same_host, same_boot, realtime_offset: 0 }
+            }
+            Origin::Live => Origin::Live,
+        }
+    }
 }
 
 /// Turns stacks into functions. It belongs to one thread.

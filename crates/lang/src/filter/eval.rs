@@ -3,6 +3,7 @@
 use super::ir::{Subject, Text, Value};
 use super::{Context, Filter, Missing, Verdict};
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::traces::own;
 use events::{Cap, Event, Type};
 
 /// An event, and what else is known about it.
@@ -48,8 +49,8 @@ impl Reader<'_> {
     fn value_of(&self, v: Value) -> i64 {
         let e = self.event;
         match v {
-            Value::Pid => e.pid().into(),
-            Value::Tid => e.tid().into(),
+            Value::Pid => own(e.pid()).into(),
+            Value::Tid => own(e.tid()).into(),
             Value::Uid => self.context.uid.unwrap_or_default().into(),
             Value::Gid => self.context.gid.unwrap_or_default().into(),
             Value::Cpu => e.cpus().0.or(self.context.cpu).unwrap_or_default().into(),

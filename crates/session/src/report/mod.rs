@@ -2,6 +2,7 @@
 
 mod foreign;
 mod progress;
+pub mod several;
 mod untraced;
 pub mod whole;
 mod window;
@@ -73,9 +74,17 @@ pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) ->
     };
     // A limited trace has many files, which are all open at once.
     let _ = sys::process::raise_file_limit();
-    let (dir, several) = the_trace(dir)?;
-    if several {
-        return foreign::run(ask, &dir);
+    if !ask.trace.more.is_empty() || !ask.trace.clock_offset.is_empty() {
+        let dirs: Vec<PathBuf> = std::iter::once(&dir).chain(&ask.trace.more).cloned().collect();
+        return several::run(ask, &several::Set::open(ask, several::named(&dirs)?)?);
+    }
+    let (dir, is_parent) = the_trace(dir)?;
+    if is_parent {
+        let set = several::Set::open(ask, several::named(std::slice::from_ref(&dir))?)?;
+        return if set.traces.is_empty() { foreign::run(ask, &dir) } else { several::run(ask, &set) };
+    }
+    if matches!(ask.table.by.as_deref(), Some("host" | "trace")) {
+        return several::run(ask, &several::Set::open(ask, several::named(&[dir])?)?);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
         Found::Native(trace) => native(ask, &trace, beside),
@@ -362,7 +371,7 @@ impl Outputs {
             Make::Lines(make) => {
                 let output = open()?;
                 self.lines = Some(make);
-                let shown = match tables::latency(ask, &show.view, &output)?.or(tables::by_stack(ask, &show.view)?) {
+                let shown = match tables::by_stack(ask, &show.view)?.or(tables::latency(ask, &show.view, &output)?) {
                     Some(table) => table,
                     None => lines::shown(ask, &output, kind, clocks)?,
                 };

@@ -62,14 +62,27 @@ pub fn latency(ask: &Ask, kind: &str, output: &Output) -> Result<Option<Shown>> 
 
 /// `--by stack`: the table, where it is asked for.
 pub fn by_stack(ask: &Ask, kind: &str) -> Result<Option<Shown>> {
-    let Some(by) = ask.table.by.as_ref() else { return Ok(None) };
+    let Some(by) = ask.table.by.as_ref().filter(|by| !matches!(by.as_str(), "host" | "trace")) else { return Ok(None) };
+    if ask.table.latency.is_some() {
+        return Err(Error::usage(
+            format!("--by {by} --latency"),
+            "a table of stacks has no latencies",
+            "leave out one of them",
+        ));
+    }
     if kind != "text" {
         return Err(Error::usage(format!("--by --as {kind}"), "not available for a table of stacks", "text"));
     }
     let field = match by.split_once('=') {
         None if by == "stack" => None,
         Some(("stack", field)) if events::stacks::FIELDS.contains(&field) => Some(field),
-        _ => return Err(Error::usage(format!("--by {by}"), "no such table", "stack, stack=ustack or stack=kstack")),
+        _ => {
+            return Err(Error::usage(
+                format!("--by {by}"),
+                "no such table",
+                "stack, stack=ustack, stack=kstack, host or trace",
+            ));
+        }
     };
     Ok(Some(Shown::table(Box::new(StackTable::new(field)))))
 }

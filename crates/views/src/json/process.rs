@@ -7,6 +7,7 @@ use crate::values;
 use crate::write::json as w;
 use events::functions::{self, Kind};
 use events::generated::flags;
+use events::traces::own;
 use events::walk::{Phase, Sink};
 use events::{Event, Fmt, Int};
 
@@ -188,8 +189,8 @@ fn exit(ev: &Event<'_>, v: &mut Values<'_>) {
 
 fn fork(ev: &Event<'_>, v: &mut Values<'_>) {
     text(v, "comm", ev.bytes_of("comm"));
-    number(v, "child", ev.value_of("child") as i64);
-    number(v, "child_tid", ev.value_of("tid") as i64);
+    number(v, "child", own(ev.value_of("child") as u32).into());
+    number(v, "child_tid", own(ev.value_of("tid") as u32).into());
     w::key(v.out, "flags");
     int::names(v.out, &flags::T_CLONE_EXITSIG, ev.value_of("flags"));
 }
@@ -228,6 +229,7 @@ fn fields(ev: &Event<'_>, v: &mut Values<'_>) {
         w::key(v.out, arg.name);
         v.value(false);
         match arg.ty {
+            events::Type::Int(int) if int.fmt == Fmt::Tid => v.int(own(ev.arg(i) as u32).into(), &int),
             events::Type::Int(int) => v.int(ev.arg(i), &int),
             _ => v.put(|out| w::bytes(out, ev.bytes_of(arg.name), false)),
         }

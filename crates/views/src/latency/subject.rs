@@ -5,6 +5,7 @@ use crate::escape;
 use events::layout::CAP_32BIT;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Ret;
+use events::traces::own;
 use events::types::{Fmt, StrKind, Type};
 use events::{Cap, Event};
 
@@ -83,14 +84,14 @@ impl Subject {
                 let known = events::generated::I386.get(*nr as usize).filter(|n| *narrow && !n.is_empty());
                 return known.map_or_else(|| format!("syscall_{nr:#x}"), |n| format!("{n}@i386"));
             }
-            Subject::Thread(tid) if comm.is_empty() => return tid.to_string(),
+            Subject::Thread(tid) if comm.is_empty() => return own(*tid).to_string(),
             Subject::Thread(tid) => {
-                out.extend_from_slice(format!("{tid} ").as_bytes());
+                out.extend_from_slice(format!("{} ", own(*tid)).as_bytes());
                 escape::name(comm, &mut out);
             }
             Subject::Path(path) => escape::name(path, &mut out),
             Subject::Socket(ends) => escape::name_in_brackets(ends, &mut out),
-            Subject::Fd(pid, fd) => return format!("{pid}:{fd}"),
+            Subject::Fd(pid, fd) => return format!("{}:{fd}", own(*pid)),
             Subject::Unnamed => return "(unknown)".to_owned(),
             Subject::None if by == By::Fd => return "(no descriptor)".to_owned(),
             Subject::None => return "(no path)".to_owned(),

@@ -14,7 +14,7 @@ const LEAST_NAME: usize = 16;
 pub fn write(view: &Latency, out: &mut Vec<u8>) {
     let total = view.total();
     let mut rows: Vec<(String, &Stats)> =
-        view.sorted().into_iter().map(|(subject, g)| (subject.name(view.by, &g.comm), &g.stats)).collect();
+        view.sorted().into_iter().map(|(subject, g)| (g.name(subject, view.by), &g.stats)).collect();
     if view.others.calls > 0 {
         rows.push(("(others)".to_owned(), &view.others));
     }

@@ -23,6 +23,7 @@ use crate::{View, escape, stack};
 use events::Event;
 use events::generated::{P_EXIT, P_SUPERSEDED};
 use events::names::Names;
+use events::traces::own;
 use std::collections::{HashMap, HashSet};
 
 pub(crate) use call::complete;
@@ -96,6 +97,16 @@ impl Text {
         is_known && !hidden
     }
 
+    /// Where the line was traced, of several traces: before its column 0.
+    #[inline]
+    fn origin(&self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        if let Some(origin) = names.origin(ev.tid()) {
+            let from = out.len();
+            escape::name(origin.label.as_bytes(), out);
+            spaces((from + origin.width).saturating_sub(out.len()) + 1, out);
+        }
+    }
+
     #[inline]
     fn prefix(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         match self.opts.prefix {
@@ -103,13 +114,13 @@ impl Text {
             Prefix::WhenSeveral if !self.several => {}
             Prefix::WhenSeveral => {
                 out.extend_from_slice(b"[pid ");
-                padded(ev.tid().into(), 5, out);
+                padded(own(ev.tid()).into(), 5, out);
                 self.comm(ev, names, out);
                 out.extend_from_slice(b"] ");
             }
             Prefix::Always => {
                 let from = out.len();
-                dec(ev.tid().into(), out);
+                dec(own(ev.tid()).into(), out);
                 self.comm(ev, names, out);
                 spaces((from + 5).saturating_sub(out.len()) + 1, out);
             }
@@ -239,6 +250,7 @@ impl View for Text {
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         if ev.is_syscall() {
+            self.origin(ev, names, out);
             let line = out.len();
             self.prefix(ev, names, out);
             call::complete(ev, names, &self.opts, line, out);
@@ -248,6 +260,7 @@ impl View for Text {
             return stack::below(ev, names, self.opts.stacks, out);
         }
         if ev.schema.class == events::Class::Probe {
+            self.origin(ev, names, out);
             self.prefix(ev, names, out);
             call::probe(ev, names, &self.opts, out);
             self.duration(ev, out);
@@ -259,6 +272,7 @@ impl View for Text {
             "attach" if ev.pid() != ev.tid() => self.several = true,
             "exit" | "superseded" if !self.shows_end(ev) => {}
             "signal" | "stop" | "exit" | "superseded" => {
+                self.origin(ev, names, out);
                 self.prefix(ev, names, out);
                 process::line(ev, &self.opts, out);
                 out.push(b'\n');
@@ -268,6 +282,7 @@ impl View for Text {
                 if let Ok(inner) = Event::parse(ev.bytes_of("call"))
                     && inner.is_syscall()
                 {
+                    self.origin(&inner, names, out);
                     self.prefix(&inner, names, out);
                     call::in_flight(&inner, ev.value_of("attach"), names, &self.opts, out);
                     out.push(b'\n');

@@ -5,6 +5,7 @@ use crate::names as constants;
 use crate::options::Options;
 use crate::write::number::{self, dec, hex, signed};
 use events::Event;
+use events::traces::own;
 
 /// Writes the line of a signal, stop, exit or superseded event.
 pub fn line(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) {
@@ -18,7 +19,7 @@ pub fn line(ev: &Event<'_>, opts: &Options, out: &mut Vec<u8>) {
         "exit" => coloured(opts, Colour::Faint, out, |o| exit(ev, o)),
         "superseded" => coloured(opts, Colour::Faint, out, |o| {
             o.extend_from_slice(b"+++ superseded by execve in pid ");
-            dec(ev.value_of("by"), o);
+            dec(own(ev.value_of("by") as u32).into(), o);
             o.extend_from_slice(b" +++");
         }),
         _ => {}

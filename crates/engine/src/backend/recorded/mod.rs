@@ -1,6 +1,7 @@
 //! A recorded trace as a backend: its packets, merged by time.
 
 mod follow;
+mod several;
 
 use crate::control::{self, Order, State};
 use crate::error::Result;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use follow::Following;
+pub use several::{Order as OrderOfTraces, Part, Several};
 
 /// Events that are handed over in one round.
 const ROUND: usize = 4096;
@@ -44,6 +46,11 @@ impl Progress {
     /// Events that were read.
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, bytes: u64, events: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
     }
 
     fn add(&self, bytes: u64, events: u64) {
@@ -85,8 +92,7 @@ impl Backend for Recorded<'_> {
             each.event(stream, event);
             n += 1;
         };
-        self.progress.bytes.store(self.events.bytes_read(), Ordering::Relaxed);
-        self.progress.events.store(self.events.events_read(), Ordering::Relaxed);
+        self.progress.set(self.events.bytes_read(), self.events.events_read());
         Polled { events: n, ended }
     }
 

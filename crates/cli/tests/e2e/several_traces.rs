@@ -1,0 +1,227 @@
+//! Several traces as one: `report A B C`, `report PARENT`.
+
+use crate::lab::{self, User};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn recorded(user: User, dir: &Path, options: &[&str], command: &[&str]) {
+    let path = dir.to_str().expect("UTF-8");
+    let out = lab::run(&mut lab::trapline(user, &[&["record", "-q", "-o", path], options, &["--"], command].concat()));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+}
+
+fn report(user: User, dir: &Path, args: &[&str]) -> lab::Outcome {
+    let mut command = lab::trapline(user, &[&["report"], args].concat());
+    lab::run(command.current_dir(dir))
+}
+
+fn shown(user: User, dir: &Path, args: &[&str]) -> String {
+    let out = report(user, dir, args);
+    assert!(out.code() == 0 && out.complaints().is_empty(), "{args:?}: {}", out.stderr);
+    out.out()
+}
+
+/// A directory for traces of a user.
+fn place() -> PathBuf {
+    let dir = lab::scratch().join("runs");
+    fs::create_dir(&dir).expect("a directory");
+    testkit::open_to_all(&dir, 0o777);
+    dir
+}
+
+/// A trace that is the same but for its identity, its host, and how far its clock is off.
+fn sibling(of: &Path, to: &Path, host: &str, seconds: i64) {
+    let metadata = fs::read_to_string(of.join("metadata")).expect("metadata");
+    let after = |key: &str| metadata.split(key).nth(1).expect("a member").split([';', '"']).next().expect("its value");
+    let (uuid, offset) = (after("uuid = \""), after("offset_s = "));
+    let bytes = |text: &str| {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        digits.chunks(2).map(|d| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap()).collect::<Vec<u8>>()
+    };
+    let other: String = uuid
+        .chars()
+        .map(|c| {
+            if c == '0' {
+                '1'
+            } else if c == '-' {
+                c
+            } else {
+                '0'
+            }
+        })
+        .collect();
+    let metadata = metadata
+        .replace(uuid, &other)
+        .replace(&format!("hostname = \"{}\"", after("hostname = \"")), &format!("hostname = \"{host}\""))
+        .replace(&format!("offset_s = {offset}"), &format!("offset_s = {}", offset.parse::<i64>().unwrap() + seconds));
+    let (from, into) = (bytes(uuid), bytes(&other));
+    fs::create_dir(to).expect("a directory");
+    fs::create_dir(to.join(".trapline")).expect("a directory");
+    for (path, mut content) in lab::contents(of).into_iter().filter(|(path, _)| path.is_file()) {
+        let at: Vec<usize> =
+            (0..content.len().saturating_sub(15)).filter(|i| content[*i..].starts_with(&from)).collect();
+        at.into_iter().for_each(|i| content[i..i + 16].copy_from_slice(&into));
+        fs::write(to.join(path.strip_prefix(of).unwrap_or(&path)), content).expect("a file");
+    }
+    fs::write(to.join("metadata"), metadata).expect("a file");
+    testkit::open_to_all(to, 0o755);
+    testkit::open_to_all(&to.join(".trapline"), 0o755);
+}
+
+/// Calls, by name, of a table.
+fn calls(table: &str) -> BTreeMap<String, u64> {
+    let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    rows.filter_map(|row| Some((row.last()?.to_string(), row.get(3)?.parse().ok()?))).collect()
+}
+
+fn objects(json: &str) -> Vec<Value> {
+    json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn all_events_of_all_traces_come_in_one_order() {
+    lab::each_backend(|user| {
+        let dir = place();
+        recorded(user, &dir.join("a"), &[], &["cat", "/etc/hostname"]);
+        recorded(user, &dir.join("b"), &[], &["ls", "/etc"]);
+        recorded(user, &dir.join("c"), &[], &["sh", "-c", "cat /etc/passwd; true"]);
+        let names = ["a", "b", "c"];
+        let alone = names.map(|name| shown(user, &dir, &[name, "--always-show-pid"]));
+        let together = shown(user, &dir, &["a", "b", "c", "--always-show-pid"]);
+        let parent = shown(user, &dir, &[".", "--always-show-pid"]);
+        assert_eq!(together, parent);
+        for (name, alone) in names.iter().zip(&alone) {
+            let of: Vec<&str> = together.lines().filter_map(|line| line.strip_prefix(&format!("{name} "))).collect();
+            assert_eq!(of, alone.lines().collect::<Vec<_>>(), "{name}");
+        }
+        assert_eq!(together.lines().count(), alone.iter().map(|text| text.lines().count()).sum::<usize>());
+        let lines = objects(&shown(user, &dir, &["c", "a", "b", "--as", "json"]));
+        let times: Vec<u64> =
+            lines.iter().map(|l| l["end_ns"].as_u64().or(l["time_ns"].as_u64()).expect("a time")).collect();
+        assert!(times.is_sorted());
+        for name in names {
+            assert!(lines.iter().any(|l| l["trace"] == name && !l["host"].as_str().unwrap_or_default().is_empty()));
+        }
+        // Tables add up what those of each trace have.
+        let mut sum = BTreeMap::new();
+        for name in names {
+            for (call, n) in calls(&shown(user, &dir, &[name, "-c"])) {
+                *sum.entry(call).or_insert(0) += n;
+            }
+        }
+        assert_eq!(calls(&shown(user, &dir, &[".", "-c"])), sum);
+    });
+}
+
+#[test]
+fn tables_are_made_by_host_and_by_trace() {
+    let dir = place();
+    let user = User::Me;
+    recorded(user, &dir.join("a"), &[], &["cat", "/etc/hostname"]);
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 0);
+    recorded(user, &dir.join("c"), &[], &["ls", "/etc"]);
+    let alone = |name| shown(user, &dir, &[name, "-c"]);
+    let by_trace = shown(user, &dir, &[".", "-c", "--by", "trace"]);
+    assert_eq!(by_trace, format!("a:\n{}\nb:\n{}\nc:\n{}", alone("a"), alone("b"), alone("c")));
+    let by_host = shown(user, &dir, &[".", "-c", "--by", "host"]);
+    let web = by_host.split("\nweb-2:\n").nth(1).expect("the second host");
+    assert_eq!(web, alone("b"));
+    let json = objects(&shown(user, &dir, &[".", "--latency", "--as", "json", "--by", "host"]));
+    assert_eq!(json.len(), 2);
+    assert_eq!(json[1]["host"], "web-2");
+    let own = objects(&shown(user, &dir, &["b", "--latency", "--as", "json"]));
+    assert_eq!(json[1]["rows"], own[0]["rows"]);
+    let out = report(user, &dir, &[".", "--by", "host"]);
+    assert!(out.code() == 2 && out.stderr.contains("lines have their host and trace anyway"), "{}", out.stderr);
+}
+
+#[test]
+fn one_number_in_two_traces_is_two_threads() {
+    let dir = place();
+    let user = User::Me;
+    recorded(user, &dir.join("a"), &["--comm"], &["sh", "-c", "cat /etc/hostname; true"]);
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 0);
+    let rows = |args: &[&str]| objects(&shown(user, &dir, args))[0]["rows"].as_array().expect("rows").clone();
+    for by in ["--latency=thread", "--latency=fd"] {
+        let (one, two) = (rows(&["a", by, "--as", "json"]), rows(&["a", "b", by, "--as", "json"]));
+        // Calls without a descriptor are of no process.
+        let of_process = |rows: Vec<Value>| rows.into_iter().filter(|r| !r["pid"].is_null()).collect::<Vec<_>>();
+        let (one, two) = (of_process(one), of_process(two));
+        assert_eq!(two.len(), 2 * one.len(), "{by}: {two:?}");
+        let of = |row: &Value| [row["pid"].clone(), row["tid"].clone(), row["fd"].clone(), row["calls"].clone()];
+        for row in &one {
+            assert_eq!(two.iter().filter(|other| of(other) == of(row)).count(), 2, "{row}");
+        }
+        assert_eq!(two.iter().filter(|row| row["host"] == "web-2").count(), one.len());
+    }
+    // Filters know threads by their own numbers.
+    let pid = objects(&shown(user, &dir, &["a", "--as", "json"]))[0]["pid"].to_string();
+    let where_ = format!("pid == {pid}");
+    for args in [["-p", pid.as_str()], ["--where", where_.as_str()]] {
+        let [one, two] = [&["a"][..], &["a", "b"]].map(|of| calls(&shown(user, &dir, &[of, &args, &["-c"]].concat())));
+        assert!(!one.is_empty() && one.iter().all(|(call, n)| two[call] == 2 * n), "{args:?}: {one:?} {two:?}");
+    }
+    // Names of descriptors are those of their own processes.
+    let [one, two] = [&["a"][..], &["a", "b"]].map(|of| shown(user, &dir, &[of, &["-y", "-e", "read"]].concat()));
+    assert_eq!(two.matches("</etc/hostname>").count(), 2 * one.matches("</etc/hostname>").count());
+    assert!(one.contains("</etc/hostname>"));
+}
+
+#[test]
+fn clocks_are_those_of_the_traces_or_given() {
+    let dir = place();
+    let user = User::Me;
+    recorded(user, &dir.join("a"), &[], &["cat", "/etc/hostname"]);
+    // The other machine's clock says a day later.
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 86_400);
+    let order = |args: &[&str]| {
+        let mut all: Vec<String> =
+            objects(&shown(user, &dir, args)).iter().map(|l| l["trace"].as_str().expect("a trace").into()).collect();
+        all.dedup();
+        all
+    };
+    assert_eq!(order(&["b", "a", "--as", "json"]), ["a", "b"]);
+    assert_eq!(order(&["b", "a", "--as", "json", "--clock-offset", "web-2=-2d"]), ["b", "a"]);
+    assert_eq!(order(&["b", "a", "--as", "json", "--clock-offset", "a=+2d"]), ["b", "a"]);
+    // At the same times they alternate.
+    assert!(order(&["b", "a", "--as", "json", "--clock-offset", "b=-1d"]).len() > 10);
+    // A window is of the shared clock.
+    assert_eq!(order(&["b", "a", "--as", "json", "--to", "+1h"]), ["a"]);
+    assert_eq!(order(&["b", "a", "--as", "json", "--from", "+1h"]), ["b"]);
+    let out = report(user, &dir, &["a", "b", "--clock-offset", "web-3=+1s"]);
+    assert!(out.code() == 2 && out.stderr.contains("no trace and no host has this name"), "{}", out.stderr);
+}
+
+#[test]
+fn what_is_missing_is_said_of_each_trace() {
+    let dir = place();
+    let user = User::Me;
+    for name in ["a", "b", "c"] {
+        recorded(user, &dir.join(name), &[], &["cat", "/etc/hostname"]);
+    }
+    let good = calls(&shown(user, &dir, &["a", "c", "-c"]));
+    // Of one the end is missing, with half of its last packet.
+    let stream =
+        lab::contents(&dir.join("b")).into_keys().find(|p| p.to_string_lossy().contains("cpu_")).expect("a stream");
+    let file = dir.join("b").join(stream);
+    let len = fs::metadata(&file).expect("a file").len();
+    fs::OpenOptions::new().write(true).open(&file).expect("the file").set_len(len - 100).expect("shorter");
+    fs::remove_file(dir.join("b/.trapline/end")).expect("an end");
+    let out = report(user, &dir, &[".", "-c"]);
+    assert_eq!(out.code(), 125, "{}", out.stderr);
+    assert!(out.stderr.contains("b: the end is missing") && !out.stderr.contains("a: "), "{}", out.stderr);
+    // One cannot be opened at all.
+    fs::write(dir.join("b/metadata"), "/* CTF 1.8 */ nothing").expect("a file");
+    for args in [&["a", "b", "c", "-c"][..], &[".", "-c"]] {
+        let out = report(user, &dir, args);
+        assert_eq!(out.code(), 125, "{}", out.stderr);
+        assert!(out.stderr.contains("b/metadata") && out.stderr.contains("; the others are shown"), "{}", out.stderr);
+        assert_eq!(calls(&out.out()), good);
+    }
+    let out = report(user, &dir, &["a", "a", "-c"]);
+    assert!(out.stderr.contains("a copy of another of these traces"), "{}", out.stderr);
+    let out = report(user, &dir, &["a", "none"]);
+    assert!(out.code() == 125 && out.stderr.lines().count() == 1, "{}", out.stderr);
+}

@@ -1,0 +1,173 @@
+//! Several recorded traces as one backend: their events merged by a clock that all of them share.
+//!
+//! ```text
+//!  trace ─► Merged (its streams by time) ─► Renumber ─► head ─┐
+//!  trace ─► Merged ────────────────────────► Renumber ─► head ─┴► the first of all heads ─► Deliver
+//! ```
+
+use super::{Progress, ROUND};
+use crate::control::{self, Order as Command, State};
+use crate::error::Result;
+use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::functions::shown_name;
+use crate::stats::Report;
+use ctf::native::Merged;
+use ctf::trace::Trace;
+use events::StreamId;
+use events::traces::Renumber;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// In which order events of different traces come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By time; those of one moment in the order of the traces.
+    Time,
+    /// One trace after the other: only one is in memory at a time.
+    Traces,
+}
+
+/// A trace, and what is read of it.
+pub struct Part<'t> {
+    /// The trace.
+    pub trace: &'t Trace,
+    /// What its events become.
+    pub renumber: Renumber,
+    /// The window of time, ns of its own clock, both ends included.
+    pub window: (u64, u64),
+}
+
+/// The reader of one trace.
+struct Reader<'t> {
+    /// Names of functions from before the window, and the events in it.
+    queues: [Option<Merged<'t>>; 2],
+    renumber: Renumber,
+    /// Its next event.
+    head: Vec<u8>,
+    stream: StreamId,
+    /// Bytes and events of queues that have ended.
+    read: (u64, u64),
+}
+
+impl<'t> Reader<'t> {
+    fn new(part: Part<'t>) -> Reader<'t> {
+        let Part { trace, renumber, window: (from, to) } = part;
+        let before = from.checked_sub(1).map(|until| trace.data.functions_until(&trace.known, until));
+        let events = trace.data.events(&trace.known, from, to).named(shown_name);
+        Reader { queues: [before, Some(events)], renumber, head: Vec::new(), stream: StreamId::TRACER, read: (0, 0) }
+    }
+
+    /// Goes on to its next event: its time.
+    fn advance(&mut self) -> Option<u64> {
+        self.head.clear();
+        for queue in &mut self.queues {
+            let Some(merged) = queue else { continue };
+            if let Some((event, stream)) = merged.next() {
+                self.head.extend_from_slice(event);
+                self.stream = stream;
+                self.renumber.event(&mut self.head);
+                return Some(self.head.first_chunk().map_or(0, |time| u64::from_le_bytes(*time)));
+            }
+            self.read = (self.read.0 + merged.bytes_read(), self.read.1 + merged.events_read());
+            // Its buffers go with it.
+            *queue = None;
+        }
+        None
+    }
+
+    /// Bytes and events that were read.
+    fn read(&self) -> (u64, u64) {
+        self.queues.iter().flatten().fold(self.read, |n, q| (n.0 + q.bytes_read(), n.1 + q.events_read()))
+    }
+}
+
+/// The reader of several traces.
+pub struct Several<'t> {
+    readers: Vec<Reader<'t>>,
+    /// Time and number of each trace that has an event, the first of all in front.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Traces that were begun.
+    begun: usize,
+    order: Order,
+    progress: Arc<Progress>,
+    stopped: bool,
+}
+
+impl<'t> Several<'t> {
+    /// Of these traces.
+    pub fn new(parts: Vec<Part<'t>>, order: Order) -> Several<'t> {
+        let readers = parts.into_iter().map(Reader::new).collect();
+        Several { readers, heads: BinaryHeap::new(), begun: 0, order, progress: Arc::default(), stopped: false }
+    }
+
+    /// A handle that shows the progress, also later.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// Has the traces at their first events that are to be merged now.
+    fn begin(&mut self) {
+        while self.begun < self.readers.len() && (self.order == Order::Time || self.heads.is_empty()) {
+            let nth = self.begun;
+            self.begun += 1;
+            self.heads.extend(self.readers[nth].advance().map(|time| Reverse((time, nth))));
+        }
+    }
+}
+
+impl Backend for Several<'_> {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+        let mut n = 0;
+        let ended = loop {
+            if self.stopped || n >= ROUND {
+                break self.stopped;
+            }
+            self.begin();
+            let Some(Reverse((_, nth))) = self.heads.pop() else { break true };
+            let next = self.heads.peek().map(|head| head.0);
+            let reader = &mut self.readers[nth];
+            // Most often the trace goes on that has had the last one.
+            loop {
+                each.event(reader.stream, &reader.head);
+                n += 1;
+                match reader.advance().map(|time| (time, nth)) {
+                    Some(head) if n < ROUND && next.is_none_or(|next| head < next) => {}
+                    head => break self.heads.extend(head.map(Reverse)),
+                }
+            }
+        };
+        let (bytes, events) = self.readers.iter().map(Reader::read).fold((0, 0), |n, r| (n.0 + r.0, n.1 + r.1));
+        self.progress.set(bytes, events);
+        Polled { events: n, ended }
+    }
+
+    /// Never sleeps: what is recorded is there.
+    fn wait(&mut self, _timeout: Duration) {}
+
+    fn control(&mut self, _order: Command) -> Result<State> {
+        Err(control::ended())
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+
+    /// What was dropped during the recordings is reported for each trace as a whole.
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}
