@@ -47,6 +47,14 @@ pub trait Names {
     fn origin(&self, _id: u32) -> Option<&crate::traces::Origin> {
         None
     }
+    /// What thread or process `id` is called: its command name; of several traces, behind what tells its trace apart.
+    fn called(&self, id: u32) -> std::borrow::Cow<'_, str> {
+        let comm = String::from_utf8_lossy(self.comm(id).unwrap_or_default());
+        match self.origin(id) {
+            Some(origin) => format!("{}:{comm}", origin.label).into(),
+            None => comm,
+        }
+    }
     /// The stack with this id.
     fn stack(&self, _id: u64) -> Option<Stack<'_>> {
         None

@@ -397,6 +397,11 @@ pub fn help(of: &[Of], within: &[Of], default: &str) -> Vec<String> {
     shown
 }
 
+/// Whether `--by` asks for a table of each host or trace.
+pub fn is_of_traces(by: &str) -> bool {
+    matches!(by, "host" | "trace")
+}
+
 /// The views that are asked for; where none is, and no trace is written, the default.
 pub fn wanted(ask: &Ask, default: &str) -> Vec<Show> {
     match &ask.show[..] {
@@ -424,7 +429,9 @@ pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
     if view == "timeline" && !has_spans && (selects || totals::has_calls_only(trace) || ask.show.iter().any(chrome)) {
         return find(view, &[Of::Calls]);
     }
-    let of_heap = || ask.heap.of.is_some() || ask.table.by.is_none() && heap::has_only_heap(trace);
+    let of_heap = || {
+        ask.heap.of.is_some() || ask.table.by.as_ref().is_none_or(|by| is_of_traces(by)) && heap::has_only_heap(trace)
+    };
     match (of(Of::Calls), of(Of::Stacks), of(Of::Heap)) {
         (Some(kind), Some(_), _) if ask.heap.of.is_none() && totals::has_calls_only(trace) => Ok(kind),
         (_, Some(_), Some(kind)) if of_heap() => Ok(kind),

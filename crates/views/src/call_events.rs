@@ -9,6 +9,7 @@ use events::functions::{Kind, kind};
 use events::generated::{P_EXEC, P_EXIT, P_RESUMED, P_UNTRACED};
 use events::names::{FunctionName, Names};
 use events::values::Signature;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// Most functions of which names are kept.
@@ -144,7 +145,7 @@ impl<V: CallView> CallEvents<V> {
         let text = |arg: &str| String::from_utf8_lossy(ev.bytes_of(arg)).into_owned();
         let text = name::visible(&format!("/* not traced: {}: {} */", text("path"), text("why"))).into_owned();
         let call = SystemCall { start: ev.time(), end: ev.time(), name: "untraced", text: &text };
-        self.view.system_call(thread(ev, names), &call, &self.seen, out);
+        self.view.system_call(thread(ev, &comm(ev, names)), &call, &self.seen, out);
     }
 
     fn system_call(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
@@ -153,13 +154,20 @@ impl<V: CallView> CallEvents<V> {
         text.event(ev, names, &mut self.line);
         let line = String::from_utf8_lossy(&self.line);
         let call = SystemCall { start: ev.start(), end: ev.time(), name: ev.schema.name, text: line.trim_end() };
-        self.view.system_call(thread(ev, names), &call, &self.seen, out);
+        self.view.system_call(thread(ev, &comm(ev, names)), &call, &self.seen, out);
     }
 }
 
-fn thread<'a>(ev: &Event<'_>, names: &'a dyn Names) -> Thread<'a> {
-    let comm = names.comm(ev.tid()).and_then(|comm| std::str::from_utf8(comm).ok());
-    Thread { pid: ev.pid(), tid: ev.tid(), comm: comm.unwrap_or_default() }
+/// What a thread is called.
+fn comm<'a>(ev: &Event<'_>, names: &'a dyn Names) -> Cow<'a, str> {
+    match names.origin(ev.tid()) {
+        Some(_) => names.called(ev.tid()),
+        None => names.comm(ev.tid()).and_then(|comm| std::str::from_utf8(comm).ok()).unwrap_or_default().into(),
+    }
+}
+
+fn thread<'a>(ev: &Event<'_>, comm: &'a str) -> Thread<'a> {
+    Thread { pid: ev.pid(), tid: ev.tid(), comm }
 }
 
 impl<V: CallView> View for CallEvents<V> {
@@ -194,7 +202,7 @@ impl<V: CallView> View for CallEvents<V> {
         if matches!(what, What::Entry(_) | What::Exit(_)) {
             self.view.values(ev.bytes_of("values"));
         }
-        self.view.step(thread(ev, names), Step { time: ev.time(), what }, &self.seen, out);
+        self.view.step(thread(ev, &comm(ev, names)), Step { time: ev.time(), what }, &self.seen, out);
     }
 
     fn lost(&mut self, events: u64) {

@@ -21,6 +21,7 @@ use crate::units::duration;
 use crate::{View, text};
 use events::names::Names;
 use events::schema::{Ret, Schema};
+use events::traces::own;
 use events::types::{Fmt, Mem, Type};
 use events::{Event, stacks};
 use std::cmp::Reverse;
@@ -144,7 +145,7 @@ impl OpenFiles {
         let mut line = Vec::new();
         text::complete(ev, names, &opts, 0, &mut line);
         let text = String::from_utf8_lossy(&line).into_owned();
-        let comm = names.comm(ev.tid()).map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
+        let comm = names.called(ev.tid()).into_owned();
         let cloexec = is_cloexec(ev);
         for fd in made {
             self.opened += 1;
@@ -274,7 +275,7 @@ impl View for OpenFiles {
                 let more = fds.len().saturating_sub(MOST_SHOWN);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 let comm = if comm.is_empty() { String::new() } else { format!(" ({})", ascii(comm)) };
-                out.extend_from_slice(format!("   {pid}{comm}: {}{more}\n", shown.join(", ")).as_bytes());
+                out.extend_from_slice(format!("   {}{comm}: {}{more}\n", own(*pid), shown.join(", ")).as_bytes());
             }
             let more = group.by_process.len().saturating_sub(MOST_SHOWN);
             if more > 0 {

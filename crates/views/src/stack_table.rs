@@ -43,7 +43,7 @@ impl View for StackTable {
         }
         if any {
             let id = stacks.stack(ids);
-            let comm = names.comm(ev.tid()).map(String::from_utf8_lossy).unwrap_or_default();
+            let comm = names.called(ev.tid());
             let labels = stacks.labels(Labels { pid: ev.pid(), tid: ev.tid(), comm: &comm });
             stacks.add(id, labels, 1, ev.time());
         }

@@ -36,6 +36,7 @@ use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED,
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
+use events::traces::beside;
 use events::{Event, functions as records, stacks};
 use functions::FunctionRows;
 use processes::{Command, Processes};
@@ -368,7 +369,7 @@ impl Timeline {
 
     /// The thread that an event is of.
     fn thread(&mut self, ev: &Event<'_>, names: &dyn Names) -> usize {
-        let thread = self.processes.thread((ev.pid(), ev.tid()), || names.comm(ev.tid()), ev.time());
+        let thread = self.processes.thread((ev.pid(), ev.tid()), names, ev.time());
         if !self.children.is_empty()
             && let Some((time, parent)) = self.children.remove(&ev.tid())
         {
@@ -475,7 +476,7 @@ impl View for Timeline {
             Class::Probe
                 if matches!(ev.schema.name, "tracepoint:sched:sched_wakeup" | "tracepoint:sched:sched_waking") =>
             {
-                if let Some(woken) = self.processes.known(ev.value_of("pid") as u32) {
+                if let Some(woken) = self.processes.known(beside(ev.tid(), ev.value_of("pid") as u32)) {
                     self.flows.push([ev.time(), thread as u64, woken as u64, 1]);
                 }
             }

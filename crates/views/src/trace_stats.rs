@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 
 /// The most names of probes that no schema describes.
 pub const MAX_FOREIGN: usize = 10_000;
+/// The most bytes of the names of hosts and commands of several traces.
+const MAX_JOINED: usize = 1000;
 
 /// What is known of the trace as a whole. What is not known is `None` or empty, and not shown.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,36 @@ pub struct Trace {
     pub overwritten: Option<u64>,
     /// Events whose time was set to that of the event before them.
     pub clamped: Option<u64>,
+}
+
+impl Trace {
+    /// Takes another trace, called `name`, in, which is shown with it as one.
+    pub fn join(&mut self, other: Trace, name: &str) {
+        let both = [
+            (&mut self.command, other.command),
+            (&mut self.backend, other.backend),
+            (&mut self.host, other.host),
+            (&mut self.kernel, other.kernel),
+            (&mut self.tracer, other.tracer),
+        ];
+        for (all, text) in both {
+            let known = all.split(", ").any(|one| one == text);
+            if !known && all.len() < MAX_JOINED {
+                *all += if all.is_empty() { "" } else { ", " };
+                *all += &text;
+            }
+        }
+        self.span = joined(self.span, other.span);
+        self.ended &= other.ended;
+        self.live |= other.live;
+        let missing = other.missing.into_iter().map(|m| Missing { stream: format!("{name}/{}", m.stream), ..m });
+        self.missing.extend(missing);
+        self.truncated = self.truncated.saturating_add(other.truncated);
+        self.unwritten = self.unwritten.saturating_add(other.unwritten);
+        let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |n| Some(n.saturating_add(b.unwrap_or(0))));
+        self.overwritten = sum(self.overwritten, other.overwritten);
+        self.clamped = sum(self.clamped, other.clamped);
+    }
 }
 
 /// What is missing of a stream.

@@ -5,6 +5,7 @@ use engine::heap::classes::Probe;
 use engine::heap::{Consumer, Entry, Kind, What};
 use engine::pipeline::world::World;
 use events::names::Names;
+use events::traces::beside;
 use events::{Class, Event};
 use std::collections::HashMap;
 
@@ -65,7 +66,7 @@ impl FromEvents {
         let program = self.next;
         self.next += 1;
         self.programs.insert(ev.pid(), program);
-        feed.began(program, ev.pid(), world.comm(ev.pid()).unwrap_or_default());
+        feed.began(program, ev.pid(), world.called(ev.pid()).as_bytes());
         program
     }
 
@@ -97,7 +98,8 @@ impl FromEvents {
             Probe::Munmap => What::Unmap { address, len: size },
             Probe::Fork => What::Fork { number: ev.value_of("number") },
             Probe::Child => {
-                let parent = self.programs.get(&(ev.value_of("parent") as u32)).copied().unwrap_or(u32::MAX);
+                let parent =
+                    self.programs.get(&beside(ev.pid(), ev.value_of("parent") as u32)).copied().unwrap_or(u32::MAX);
                 What::Child { parent, number: ev.value_of("number") }
             }
         };

@@ -23,7 +23,7 @@ use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::request::select::Calls;
 use engine::{Error, Result};
 pub use feed::Feed;
-pub use sink::{Drawing, HeapSink, Style};
+pub use sink::{Drawing, HeapSink, Kept, Style, close};
 use std::sync::{Arc, Mutex};
 use views::heap::{Model, Of, Options};
 

@@ -26,15 +26,17 @@ use views::heap::{Diff, Rows};
 
 /// Refuses a trace without events of the heap.
 fn check(trace: &Trace) -> Result<()> {
-    if has_heap(trace) {
-        return Ok(());
-    }
+    if has_heap(trace) { Ok(()) } else { Err(without_allocations(trace)) }
+}
+
+/// What is said of a trace without events of the heap.
+pub fn without_allocations(trace: &Trace) -> Error {
     let todo = "record with 'trapline heap -o DIR', or with -e heap:malloc -e heap:free";
-    Err(Error::failed(trace.dir.display().to_string(), "it has no allocations", todo))
+    Error::failed(trace.dir.display().to_string(), "it has no allocations", todo)
 }
 
 /// How the heap of a trace is shown.
-fn style_of(ask: &Ask, trace: &Trace, clocks: Clocks) -> Result<Style> {
+pub fn style_of(ask: &Ask, trace: &Trace, clocks: Clocks) -> Result<Style> {
     let mut style = style(ask)?;
     let program = trace.metadata.env_str("command").unwrap_or_default().split(' ').next().unwrap_or_default();
     style.options.name = program.rsplit('/').next().unwrap_or_default().to_string();
@@ -47,13 +49,25 @@ pub fn sinks(ask: &Ask, trace: &Trace, drawings: Vec<Drawing>, clocks: Clocks) -
     if drawings.is_empty() {
         return Ok(None);
     }
-    let feed = Arc::new(Mutex::new(Feed::lacking(lost(trace))));
-    Ok(Some(HeapSink::new(feed, drawings, style_of(ask, trace, clocks)?).sinks()))
+    Ok(Some(sinks_of(drawings, style_of(ask, trace, clocks)?, lost(trace))))
+}
+
+/// What draws views of a heap of which so many events are `lost`.
+pub fn sinks_of(drawings: Vec<Drawing>, style: Style, lost: u64) -> Sinks {
+    HeapSink::new(Arc::new(Mutex::new(Feed::lacking(lost))), drawings, style).sinks()
 }
 
 /// Opens a view of the heap of a trace.
 pub fn drawing(kind: &'static Kind, file: Option<&str>, trace: &Trace) -> Result<Drawing> {
     check(trace)?;
+    drawing_of(kind, file)
+}
+
+/// Opens a view of a heap of the past.
+///
+/// # Errors
+/// Its file cannot be made.
+pub fn drawing_of(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
     let drawing = Drawing::of(kind, file)?;
     Ok(Drawing { output: drawing.output.of_the_past(), ..drawing })
 }
@@ -69,7 +83,7 @@ pub fn without_views(ask: &Ask) -> Result<()> {
 }
 
 /// Events of the heap that are missing, where it is known that they are of the heap.
-fn lost(trace: &Trace) -> u64 {
+pub fn lost(trace: &Trace) -> u64 {
     // Records that are missing are in the streams of function records.
     let of_agent = |s: &'static Schema| s.probe().starts_with(PROVIDER) || events::functions::kind(s).is_some();
     let other = |s: &'static Schema| s.class == Class::Probe && !of_agent(s);

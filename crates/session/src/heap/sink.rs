@@ -42,10 +42,10 @@ impl Drawing {
         Ok(Drawing { kind, output: kind.open(file)? })
     }
 
-    /// Writes the heap.
-    fn write(&mut self, rows: &Rows, style: &Style) {
+    /// Appends the heap.
+    pub fn write(&self, rows: &Rows, style: &Style, out: &mut Vec<u8>) {
         if let Make::Heap(write) = self.kind.make {
-            write(rows, &style.options, style.realtime_offset, self.output.buffer());
+            write(rows, &style.options, style.realtime_offset, out);
         }
     }
 }
@@ -59,6 +59,22 @@ pub struct Style {
     pub min_age: u64,
     /// CLOCK_REALTIME minus the clock of the events, ns.
     pub realtime_offset: i64,
+}
+
+/// Writes what waits, and closes all.
+///
+/// # Errors
+/// Something could not be written.
+pub fn close(drawings: &mut [Drawing]) -> Result<()> {
+    let mut first = Ok(());
+    for drawing in drawings {
+        drawing.output.flush();
+        drawing.output.close();
+        if let Some(e) = drawing.output.take_trouble() {
+            first = first.and(Err(e));
+        }
+    }
+    first
 }
 
 /// The feed, for a moment.
@@ -174,7 +190,11 @@ impl Sink for HeapSink {
             self.from_events.settle(&mut feed);
             feed.settle();
             let rows = rows(&feed, world, self.style.min_age);
-            self.drawings.iter_mut().for_each(|drawing| drawing.write(&rows, &self.style));
+            for drawing in &mut self.drawings {
+                let mut text = Vec::new();
+                drawing.write(&rows, &self.style, &mut text);
+                drawing.output.buffer().extend_from_slice(&text);
+            }
             if let Some(kept) = &self.kept {
                 kept.replace(Some(rows));
             }
@@ -187,15 +207,7 @@ impl Sink for HeapSink {
     }
 
     fn end(&mut self) -> Result<()> {
-        let mut first = Ok(());
-        for drawing in &mut self.drawings {
-            drawing.output.flush();
-            drawing.output.close();
-            if let Some(e) = drawing.output.take_trouble() {
-                first = first.and(Err(e));
-            }
-        }
-        first
+        close(&mut self.drawings)
     }
 
     fn has_written(&self) -> bool {

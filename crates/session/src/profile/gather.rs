@@ -327,7 +327,12 @@ impl Gather {
         {
             return t.labels;
         }
-        let labels = self.stacks.labels(Labels { pid, tid, comm: &String::from_utf8_lossy(comm) });
+        let shown = String::from_utf8_lossy(comm);
+        let shown = match world.origin(tid) {
+            Some(origin) => format!("{}:{shown}", origin.label).into(),
+            None => shown,
+        };
+        let labels = self.stacks.labels(Labels { pid, tid, comm: &shown });
         if self.threads.len() >= MOST_WAITING {
             self.threads.clear();
         }

@@ -11,6 +11,7 @@
 use super::gather::{Gather, Raw};
 use engine::pipeline::world::World;
 use engine::provider;
+use events::traces::beside;
 use events::{Event, Schema};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -119,7 +120,9 @@ impl OffCpu {
                 }
             }
             WAKING if self.wakers => {
-                if let Some(out) = self.outs.get_mut(&(ev.value_of("pid") as u32)).filter(|o| o.waker.is_none()) {
+                if let Some(out) =
+                    self.outs.get_mut(&beside(ev.tid(), ev.value_of("pid") as u32)).filter(|o| o.waker.is_none())
+                {
                     out.waker = Some((gather.labels(ev, world), gather.raw(ev, world)));
                 }
             }

@@ -38,7 +38,7 @@ impl Weight {
     /// # Errors
     /// No class has the argument.
     pub fn parse(ask: &Ask, classes: &[&Schema]) -> Result<(Weight, Unit)> {
-        let text = ask.table.by.as_deref();
+        let text = ask.table.by.as_deref().filter(|by| !crate::view::is_of_traces(by));
         let what = match text {
             None => What::One,
             Some("dur") => What::Duration,

@@ -83,7 +83,7 @@ pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) ->
         let set = several::Set::open(ask, several::named(std::slice::from_ref(&dir))?)?;
         return if set.traces.is_empty() { foreign::run(ask, &dir) } else { several::run(ask, &set) };
     }
-    if matches!(ask.table.by.as_deref(), Some("host" | "trace")) {
+    if ask.table.by.as_ref().is_some_and(|by| view::is_of_traces(by)) {
         return several::run(ask, &several::Set::open(ask, several::named(&[dir])?)?);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
@@ -766,14 +766,18 @@ fn profile_of(
     if drawings.is_empty() {
         return Ok(None);
     }
-    let known = trace.classes();
-    let selected = |s: &&'static Schema| {
-        if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
-    };
-    let classes: Vec<&Schema> = known.filter(selected).collect();
+    let classes = selected_classes(trace, selection);
     profile::has_selected_stacks(&trace.dir, &classes)?;
     let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks)?;
     Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
+}
+
+/// The classes of the selected events of a trace.
+fn selected_classes(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
+    let selected = |s: &&'static Schema| {
+        if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
+    };
+    trace.classes().filter(selected).collect()
 }
 
 /// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.

@@ -29,6 +29,41 @@ pub fn of_trace(trace: &Trace, clocks: Clocks, whole: bool) -> Table {
     view
 }
 
+/// The table of several traces, each with its name and the offset of its clock; `whole`: all their events will be counted.
+pub fn of_traces<'t>(traces: impl Iterator<Item = (&'t Trace, &'t str, i64)>, clocks: Clocks, whole: bool) -> Table {
+    let mut all =
+        trace_stats::Trace { ended: true, realtime_offset: Some(clocks.realtime_offset), ..Default::default() };
+    all.utc_offset = clocks.utc_offset;
+    let (mut rows, mut taken, mut dropped, mut enabled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (trace, name, offset) in traces {
+        let moved = |span: Option<(u64, u64)>| {
+            let moved = |time: u64| time.saturating_add_signed(offset);
+            span.map(|(from, to)| (moved(from), moved(to)))
+        };
+        let one = about(trace, clocks);
+        all.join(trace_stats::Trace { span: moved(one.span), ..one }, name);
+        let named = |s: trace_stats::Stream| trace_stats::Stream {
+            name: format!("{name}/{}", s.name),
+            span: moved(s.span),
+            ..s
+        };
+        rows.extend(streams(trace).into_iter().map(named));
+        taken.extend(trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken));
+        dropped.extend(trace.end.iter().flat_map(|e| &e.dropped));
+        enabled.extend(enablings(trace));
+    }
+    let mut view = TraceStats::new(all);
+    rows.into_iter().for_each(|row| view.stream(row));
+    for (probe, n) in taken {
+        view.taken(probe, *n);
+    }
+    for (probe, n) in dropped {
+        view.dropped(probe, *n);
+    }
+    enabled.into_iter().for_each(|enabling| view.enabling(enabling));
+    view
+}
+
 /// The table as text.
 pub fn text(table: Table) -> Box<dyn View> {
     Box::new(table)

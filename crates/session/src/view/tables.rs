@@ -62,7 +62,7 @@ pub fn latency(ask: &Ask, kind: &str, output: &Output) -> Result<Option<Shown>> 
 
 /// `--by stack`: the table, where it is asked for.
 pub fn by_stack(ask: &Ask, kind: &str) -> Result<Option<Shown>> {
-    let Some(by) = ask.table.by.as_ref().filter(|by| !matches!(by.as_str(), "host" | "trace")) else { return Ok(None) };
+    let Some(by) = ask.table.by.as_ref().filter(|by| !super::is_of_traces(by)) else { return Ok(None) };
     if ask.table.latency.is_some() {
         return Err(Error::usage(
             format!("--by {by} --latency"),

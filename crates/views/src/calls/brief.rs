@@ -22,6 +22,7 @@ use super::tree::Tree;
 use super::tree::style::{Style, indent};
 use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::units::duration;
+use events::traces::own;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -135,7 +136,7 @@ impl Brief {
     fn with(&mut self, index: usize, functions: &dyn Functions, work: impl FnOnce(&mut Stack, &mut dyn Calls)) {
         let (identity, state) = self.threads.at(index);
         let thread = u32::try_from(index).unwrap_or(NONE);
-        let builder = Builder { thread, tid: identity.tid, building: &mut state.building, seen: &mut self.seen };
+        let builder = Builder { thread, tid: own(identity.tid), building: &mut state.building, seen: &mut self.seen };
         let mut calls = Selected { place: &mut state.place, verdicts: &mut self.verdicts, functions, calls: builder };
         work(&mut state.stack, &mut calls);
     }

@@ -19,6 +19,7 @@ use super::{CallView, Functions, Step, SystemCall, Thread};
 use crate::profile::name;
 use crate::values;
 use crate::write::number;
+use events::traces::own;
 
 /// Characters of the column of threads.
 const THREAD: usize = 18;
@@ -76,7 +77,7 @@ impl Cat {
 /// Sets what a thread is called: `comm-TID`.
 fn name_once(name: &mut String, t: Thread<'_>) {
     if name.is_empty() {
-        let tid = t.tid.to_string();
+        let tid = own(t.tid).to_string();
         let comm = if t.comm.is_empty() { "-".into() } else { name::visible(t.comm) };
         let comm = name::shortened(&comm, THREAD - 1 - tid.len());
         *name = format!("{:THREAD$}", format!("{comm}-{tid}"));

@@ -6,6 +6,7 @@ use super::threads::{Identity, Threads};
 use super::{CallView, Functions, Step, Thread};
 use crate::values;
 use crate::write::json as w;
+use events::traces::own;
 
 #[derive(Debug, Default)]
 struct State {
@@ -57,7 +58,7 @@ impl Writer<'_> {
     fn begin(&mut self, kind: &str) {
         self.out.extend_from_slice(b"{\"v\":1,\"type\":");
         w::string(self.out, kind);
-        for (key, id) in [("pid", self.identity.pid), ("tid", self.identity.tid)] {
+        for (key, id) in [("pid", own(self.identity.pid)), ("tid", own(self.identity.tid))] {
             w::key(self.out, key);
             w::number(self.out, id);
         }

@@ -20,6 +20,7 @@ use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
 use super::{CallView, Functions, Step, SystemCall, Thread, What};
 use crate::values;
+use events::traces::own;
 use lines::Lines;
 use std::rc::Rc;
 use style::{Line, Style};
@@ -85,7 +86,7 @@ impl Tree {
         let shortest = self.verdicts.selection().shortest;
         let writer = Writer {
             thread: index,
-            tid: identity.tid,
+            tid: own(identity.tid),
             shown: &mut state.shown,
             lines: &mut self.lines,
             labels: &mut self.labels,

@@ -9,6 +9,7 @@
 use super::strings::Strings;
 use super::{Frame, Labels, Unit};
 use events::hash::Table;
+use events::traces::own;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -395,8 +396,8 @@ impl Stacks {
     /// The labels with a number.
     pub fn labels_of(&self, id: LabelsId) -> Labels<'_> {
         self.labels.all.get(id.0 as usize).map_or_else(Labels::default, |l| Labels {
-            pid: l.pid,
-            tid: l.tid,
+            pid: own(l.pid),
+            tid: own(l.tid),
             comm: self.strings.get(l.comm),
         })
     }

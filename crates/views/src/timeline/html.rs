@@ -15,6 +15,7 @@ use crate::advance::Advance;
 use events::generated::errno::ERRNO;
 use events::generated::{SCHEMAS, SET_NAMES};
 use events::schema::Schema;
+use events::traces::own;
 use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, compress_to_output, create_comp_flags_from_zip_params};
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -134,12 +135,13 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
     let processes: Vec<Value> = processes
         .map(|p| {
             json!({
-                "pid": p.pid, "parent": p.parent, "name": p.name, "first": p.first.saturating_sub(begin),
+                "pid": own(p.pid), "parent": p.parent, "name": p.name, "first": p.first.saturating_sub(begin),
                 "last": p.last.saturating_sub(begin), "exit": p.exit,
             })
         })
         .collect();
-    let threads: Vec<Value> = timeline.processes.threads().iter().map(|t| json!([t.tid, t.process, t.name])).collect();
+    let threads: Vec<Value> =
+        timeline.processes.threads().iter().map(|t| json!([own(t.tid), t.process, t.name])).collect();
     let rows: Vec<Value> = rows
         .iter()
         .map(|row| {

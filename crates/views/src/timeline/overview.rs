@@ -19,6 +19,7 @@ use crate::escape;
 use crate::table::shortened;
 use crate::units::duration;
 use events::hash::Table as Counts;
+use events::traces::own;
 
 /// Columns of names, lanes that are shown, and ranges that are named.
 const NAMES: usize = 22;
@@ -117,7 +118,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
                 _ => ' ',
             })
             .collect();
-        line(format!("{:NAMES$} {picture}", label(&p.name, p.pid)));
+        line(format!("{:NAMES$} {picture}", label(&p.name, own(p.pid))));
     }
     if rest > 0 {
         line(format!("{:NAMES$} {rest} more processes, with {others} events", ""));
@@ -190,7 +191,7 @@ fn busiest<'t>(
             .take(3)
             .filter_map(|((p, call), n)| {
                 let p = timeline.processes.all().get(*p)?;
-                Some(format!("{} {} times by {}", name(*call), n, label(&p.name, p.pid)))
+                Some(format!("{} {} times by {}", name(*call), n, label(&p.name, own(p.pid))))
             })
             .collect();
         let seconds = |c: usize| format!("+{:.6}s", (c as u64 * wide) as f64 / 1e9);

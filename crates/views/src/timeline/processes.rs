@@ -100,7 +100,7 @@ impl Processes {
     }
 
     /// The thread that an event is of.
-    pub fn thread<'c>(&mut self, (pid, tid): (u32, u32), comm: impl FnOnce() -> Option<&'c [u8]>, time: u64) -> usize {
+    pub fn thread(&mut self, (pid, tid): (u32, u32), names: &dyn Names, time: u64) -> usize {
         let known = match self.latest {
             Some((of, thread)) if of == tid => Some(thread),
             _ => self.by_tid.get(&tid).copied(),
@@ -114,8 +114,8 @@ impl Processes {
             return known;
         }
         self.latest = None;
-        let comm = comm().map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
-        let process = self.process(pid, &comm, time);
+        let comm = names.comm(tid).map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
+        let process = self.process(pid, &names.called(tid), time);
         self.all[process].last = self.all[process].last.max(time);
         self.threads.push(Thread { tid, process, name: comm, first: time });
         self.by_tid.insert(tid, self.threads.len() - 1);
@@ -146,8 +146,9 @@ impl Processes {
         if id == P_EXEC.id {
             let comm = String::from_utf8_lossy(ev.bytes_of("comm")).into_owned();
             let thread = self.by_tid.get(&pid).copied();
+            let called = names.origin(pid).map_or_else(|| comm.clone(), |origin| format!("{}:{comm}", origin.label));
             thread.into_iter().for_each(|t| self.threads[t].name.clone_from(&comm));
-            (self.all[process].name, self.all[process].named) = (comm, true);
+            (self.all[process].name, self.all[process].named) = (called, true);
         } else if id == P_EXIT.id {
             let exit = match ev.value_of("signo") {
                 0 => ev.value_of("code") as i64,
@@ -161,7 +162,7 @@ impl Processes {
         {
             let comm = String::from_utf8_lossy(comm).into_owned();
             if !self.all[process].named && ev.tid() == pid {
-                self.all[process].name.clone_from(&comm);
+                self.all[process].name = names.called(pid).into_owned();
             }
             self.threads[thread].name = comm;
         }

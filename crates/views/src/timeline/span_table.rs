@@ -16,6 +16,7 @@ use super::spans::{Part, Set, Span, named, printable, shown, words};
 use crate::table::{Align, Table};
 use crate::units::{duration, seconds, size};
 use crate::write::json as w;
+use events::traces::own;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
@@ -184,7 +185,7 @@ fn of_thread(timeline: &Timeline, span: &Span, made: &Made) -> Value {
         all.map(|part| json!({ "name": part.name, "times": part.times, "time_ns": part.time })).collect()
     };
     json!({
-        "tid": thread.map(|t| t.tid), "pid": process.map(|p| p.pid), "comm": thread.map(|t| &t.name),
+        "tid": thread.map(|t| own(t.tid)), "pid": process.map(|p| own(p.pid)), "comm": thread.map(|t| &t.name),
         "begins": made.thread == span.threads[0], "ends": made.thread == span.threads[1],
         "calls": parts(false), "functions": parts(true), "blocked_ns": made.blocked, "ready_ns": made.ready,
         "blocks": made.allocated.map(|(blocks, _)| blocks), "allocated_bytes": made.allocated.map(|(_, bytes)| bytes),

@@ -21,6 +21,7 @@ use events::hash::Table;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::schema::{Class, Schema};
+use events::traces::own;
 use events::types::Type;
 use events::values::{Shape, Signature, Value, text_of};
 use lang::pattern::glob;
@@ -389,7 +390,7 @@ pub(super) fn words(definition: &Definition, span: &Span, processes: &Processes)
 /// A thread: its number and its name.
 pub(super) fn named(thread: usize, processes: &Processes) -> String {
     let Some(thread) = processes.threads().get(thread) else { return "?".into() };
-    format!("{} ({})", thread.tid, printable(&thread.name))
+    format!("{} ({})", own(thread.tid), printable(&thread.name))
 }
 
 /// A name of the program, without control characters.

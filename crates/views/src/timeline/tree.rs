@@ -14,6 +14,7 @@ use crate::table::{Align, Table};
 use crate::units::{duration, size};
 use crate::write::json as w;
 use crate::{escape, names};
+use events::traces::own;
 use serde_json::{Value, json};
 
 /// Bytes of a command line that are shown.
@@ -37,7 +38,8 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         let (Some(p), Some(t)) = (all.get(n), tallies.get(n)) else { return };
         let some = |n: u64| if n == 0 { String::new() } else { n.to_string() };
         let began = p.first.saturating_sub(timeline.begin);
-        let mut cells = vec![p.pid.to_string(), duration(began), duration(p.last.saturating_sub(p.first)), exit(p)];
+        let mut cells =
+            vec![own(p.pid).to_string(), duration(began), duration(p.last.saturating_sub(p.first)), exit(p)];
         cells.extend(ran.then(|| t.ran.map_or_else(String::new, duration)));
         cells.extend([some(t.calls), some(t.errors)]);
         let bytes_of = |n| if n == 0 { String::new() } else { size(n) };
@@ -115,7 +117,7 @@ pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
             .map(|c| json!({ "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd }))
             .collect();
         let object = json!({
-            "pid": p.pid, "parent": parent.map(|p| p.pid), "comm": p.name, "commands": commands,
+            "pid": own(p.pid), "parent": parent.map(|p| own(p.pid)), "comm": p.name, "commands": commands,
             "first_ns": p.first, "last_ns": p.last,
             "exit": p.exit.filter(|code| *code >= 0), "signal": p.exit.filter(|code| *code < 0).map(|signal| -signal),
             "cpu_ns": t.ran, "calls": t.calls, "errors": t.errors, "read_bytes": t.read, "written_bytes": t.written,

@@ -2,15 +2,20 @@
 
 use super::Set;
 use crate::ask::Ask;
+use crate::heap::{Drawing, Feed, HeapSink, Kept, Style};
 use crate::output::Output;
 use crate::show::Shown;
+use crate::view::{Form, Kind};
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::{Error, Result};
 use events::{Event, traces};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use views::escape;
 
 /// Which traces belong together.
+#[derive(Clone)]
 pub struct Grouping {
     /// What it is by: `host`, `trace`.
     by: &'static str,
@@ -22,14 +27,11 @@ pub struct Grouping {
 
 impl Grouping {
     /// What the command line asks for.
-    ///
-    /// # Errors
-    /// The views are none that can be made for each.
-    pub fn of(ask: &Ask, set: &Set) -> Result<Option<Grouping>> {
+    pub fn of(ask: &Ask, set: &Set) -> Option<Grouping> {
         let by = match ask.table.by.as_deref() {
             Some("host") => "host",
             Some("trace") => "trace",
-            _ => return Ok(None),
+            _ => return None,
         };
         let (mut names, mut of) = (Vec::new(), Vec::new());
         for origin in &set.origins {
@@ -40,12 +42,17 @@ impl Grouping {
                 names.push(name.clone());
             }
         }
-        Ok(Some(Grouping { by, names, of }))
+        Some(Grouping { by, names, of })
+    }
+
+    /// The group of a trace.
+    pub fn of_trace(&self, nth: usize) -> usize {
+        self.of.get(nth).copied().unwrap_or(0)
     }
 
     /// The group of a thread.
     fn at(&self, tid: u32) -> usize {
-        self.of.get(traces::of(tid)).copied().unwrap_or(0)
+        self.of_trace(traces::of(tid))
     }
 
     /// Writes what a group has: below its name, or, of JSON, with its name as the first member of the object.
@@ -78,27 +85,26 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Of a view of this name.
+    /// Of a view of this kind.
     ///
     /// # Errors
     /// It is no table.
     pub fn new(
         grouping: &Grouping,
-        view: &str,
+        kind: &Kind,
         out: Output,
         make: impl Fn(&Output) -> Result<Shown>,
     ) -> Result<Groups> {
         let all = grouping.names.iter().map(|_| make(&out)).collect::<Result<Vec<Shown>>>()?;
         if all.iter().any(Shown::has_lines) {
-            let what = format!("--by {} --as {view}", grouping.by);
+            let what = format!("--by {} --as {}", grouping.by, kind.name);
             return Err(Error::usage(
                 what,
                 "lines have their host and trace anyway",
                 "leave it out, or add -c or --latency",
             ));
         }
-        let grouping = Grouping { by: grouping.by, names: grouping.names.clone(), of: grouping.of.clone() };
-        Ok(Groups { grouping, all, is_json: view.ends_with("json"), out })
+        Ok(Groups { grouping: grouping.clone(), all, is_json: kind.form == Form::Data, out })
     }
 }
 
@@ -126,5 +132,61 @@ impl Sink for Groups {
 
     fn has_written(&self) -> bool {
         self.out.has_written()
+    }
+}
+
+/// A heap for each group, one after the other.
+pub struct HeapGroups {
+    grouping: Grouping,
+    all: Vec<(HeapSink, Kept)>,
+    drawings: Vec<Drawing>,
+    style: Style,
+    drawn: bool,
+}
+
+impl HeapGroups {
+    /// Of which so many events of the heap are `lost` in each group.
+    pub fn new(grouping: Grouping, drawings: Vec<Drawing>, style: &Style, lost: impl Fn(usize) -> u64) -> HeapGroups {
+        let of = |group| {
+            let (feed, kept) = (Arc::new(Mutex::new(Feed::lacking(lost(group)))), Kept::default());
+            (HeapSink::new(feed, Vec::new(), style.clone()).keeps(Rc::clone(&kept)), kept)
+        };
+        let all = (0..grouping.names.len()).map(of).collect();
+        HeapGroups { grouping, all, drawings, style: style.clone(), drawn: false }
+    }
+}
+
+impl Sink for HeapGroups {
+    fn observe(&mut self, ev: &Event<'_>) {
+        self.all[self.grouping.at(ev.tid())].0.observe(ev);
+    }
+
+    fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
+        self.all[self.grouping.at(ev.tid())].0.event(ev, world)
+    }
+
+    fn catch_up(&mut self, now: u64, world: &World) -> Result<Flow> {
+        if now != u64::MAX || std::mem::replace(&mut self.drawn, true) {
+            return Ok(Flow::Continue);
+        }
+        for (nth, (sink, kept)) in self.all.iter_mut().enumerate() {
+            sink.catch_up(now, world)?;
+            let Some(rows) = kept.borrow_mut().take() else { continue };
+            for drawing in &mut self.drawings {
+                let is_json = drawing.kind.form == Form::Data;
+                let mut text = Vec::new();
+                drawing.write(&rows, &self.style, &mut text);
+                self.grouping.write(nth, is_json, drawing.output.buffer(), |out| out.extend_from_slice(&text));
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        crate::heap::close(&mut self.drawings)
+    }
+
+    fn has_written(&self) -> bool {
+        self.drawn
     }
 }

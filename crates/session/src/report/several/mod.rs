@@ -7,25 +7,26 @@
 
 mod groups;
 mod set;
+mod sinks;
 
 use super::window::Window;
 use super::{Outcome, Progress, damage, filter_of, needs_names, nothing, pids, tells, whole};
 use crate::ask::{Ask, Show};
-use crate::output::Output;
 use crate::run::interrupts::Interrupts;
-use crate::show::{Shown, ToOutput};
+use crate::show::Told;
 use crate::view::screen::Clocks;
-use crate::view::{self, Kind, Make, lines, tables};
+use crate::view::{self, Make};
 use crate::{complain, durations, spans, stacks};
 use engine::backend::recorded::{OrderOfTraces, Part, Several};
-use engine::pipeline::pump::{Pump, Sink};
+use engine::pipeline::pump::Pump;
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::resolver::{Origin as Whence, Resolver};
 use engine::{Error, Result};
 use events::Class;
-use groups::{Grouping, Groups};
+use groups::Grouping;
 pub use set::{Named, Set, named};
+use sinks::Making;
 use std::sync::Arc;
 use views::options::Stacks;
 
@@ -38,26 +39,34 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
         return Err(Error::usage("--follow", "it follows one recording", "name one trace"));
     }
     let mut selection = selection_of(ask, set)?;
-    let clocks = clocks_of(ask, set, &selection);
+    let clocks = clocks_of(set, &selection);
     let window = Window::parse(ask, set.begin(), clocks)?;
-    let wanted = view::wanted(ask, spans::default(ask));
-    let grouping = Grouping::of(ask, set)?;
-    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    for show in &wanted {
-        sinks.push(sink(ask, set, show, (clocks, grouping.as_ref()))?);
+    let whole = window == Window::ALL && std::iter::once(&selection).chain(&selection.others).all(Selection::is_all);
+    let advance = Arc::default();
+    let grouping = Grouping::of(ask, set);
+    let making = Making { ask, set, selection: &selection, whole, clocks, grouping, advance: Arc::clone(&advance) };
+    let (apart, wanted) = apart(&making, view::wanted(ask, spans::default(ask)))?;
+    let opened = making.open(&wanted)?;
+    let status = one_by_one(ask, set, apart, wanted.is_empty())?;
+    if wanted.is_empty() {
+        return Ok(status);
     }
-    let names = needs_names(ask, &selection)?;
+    let needs_all =
+        |show: &Show| matches!(making.kind(&show.view).map(|kind| &kind.make), Ok(Make::Whole(_) | Make::Heap(_)));
+    let names = needs_names(ask, &selection)? || wanted.iter().any(needs_all);
+    let stacks = shows_stacks(&making, &wanted)?;
+    let names = names || stacks;
     selection.from = window.from;
     let window = (if names { 0 } else { window.from }, window.to);
     let several = Several::new(parts(set, window), order(ask, &wanted));
     let bytes = set.traces.iter().map(|trace| trace.data.bytes()).sum();
-    let progress = Progress::new(ask.quiet > 0 || has_lines(ask, &wanted), bytes, several.progress(), Arc::default());
-    let mut pump = Pump::new(Source::new(Box::new(several), None), selection, sinks);
+    let progress = Progress::new(ask.quiet > 0 || has_lines(ask, &wanted), bytes, several.progress(), advance);
+    let mut pump = Pump::new(Source::new(Box::new(several), None), selection, opened.sinks);
     pump.join(set.origins.clone());
     if names {
         pump.keep_descriptors();
     }
-    if shows_stacks(ask, set, &wanted)? {
+    if stacks {
         for trace in &set.traces {
             pump.resolve_stacks(Resolver::new(
                 Whence::of_trace(&trace.dir, &trace.metadata).on_wall_clock(),
@@ -65,7 +74,7 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
             ));
         }
     }
-    let outcome = show(ask, set, pump, &progress);
+    let outcome = show(ask, set, pump, (&progress, opened.told));
     end(ask, set, outcome)
 }
 
@@ -83,7 +92,7 @@ fn selection_of(ask: &Ask, set: &Set) -> Result<Selection> {
 }
 
 /// The clock that all share: the wall clock itself.
-fn clocks_of(_ask: &Ask, set: &Set, selection: &Selection) -> Clocks {
+fn clocks_of(set: &Set, selection: &Selection) -> Clocks {
     let selections = std::iter::once(selection).chain(&selection.others);
     let all: Vec<Clocks> = set.traces.iter().zip(selections).map(|(trace, of)| super::clocks_of(trace, of)).collect();
     Clocks {
@@ -125,50 +134,45 @@ fn has_lines(ask: &Ask, wanted: &[Show]) -> bool {
 }
 
 /// Whether views show stacks with names, and any trace has some.
-fn shows_stacks(ask: &Ask, set: &Set, wanted: &[Show]) -> Result<bool> {
-    let of_lines =
-        stacks::form(&ask.format)? != Stacks::Fields && ask.table.latency.is_none() && !ask.table.summary_only;
-    let any = ask.table.by.is_some() || of_lines || wanted.iter().any(|show| show.view == "open");
-    Ok(any && set.traces.iter().any(|trace| stacks::have_any(trace.classes())))
+fn shows_stacks(making: &Making<'_>, wanted: &[Show]) -> Result<bool> {
+    let ask = making.ask;
+    let is_text = ask.table.latency.is_none() && !ask.table.summary_only;
+    let of_lines = stacks::form(&ask.format)? != Stacks::Fields && is_text;
+    let shows = |show: &Show| match making.kind(&show.view).map(|kind| &kind.make) {
+        Ok(Make::Lines(_)) => of_lines || ask.table.by.is_some(),
+        Ok(Make::Trace(_) | Make::Calls { .. }) | Err(_) => false,
+        Ok(_) => true,
+    };
+    let any = || making.set.traces.iter().any(|trace| stacks::have_any(trace.classes()) || view::heap::has_heap(trace));
+    Ok(wanted.iter().any(shows) && any())
 }
 
-/// The sink of a view.
-fn sink(ask: &Ask, set: &Set, show: &Show, of: (Clocks, Option<&Grouping>)) -> Result<Box<dyn Sink>> {
-    let (clocks, grouping) = of;
-    let Some(first) = set.traces.first() else { return Err(nothing_to_show()) };
-    let kind = view::of_trace(&show.view, ask, first)?;
-    let output = kind.open(show.file.as_deref())?.of_the_past();
-    let make = |output: &Output| shown(ask, show, kind, (output, clocks));
-    match grouping {
-        Some(grouping) => Ok(Box::new(Groups::new(grouping, &show.view, output, make)?)),
-        None => Ok(Box::new(ToOutput { shown: make(&output)?, out: output })),
+/// Views that are made of one trace after the other, and the others.
+fn apart(making: &Making<'_>, wanted: Vec<Show>) -> Result<(Vec<Show>, Vec<Show>)> {
+    let (mut apart, mut joined) = (Vec::new(), Vec::new());
+    for show in wanted {
+        let is_apart = matches!(making.kind(&show.view)?.make, Make::Directory(_));
+        if is_apart { apart.push(show) } else { joined.push(show) }
     }
+    Ok((apart, joined))
 }
 
-fn nothing_to_show() -> Error {
-    Error::failed("report", "none of these is a trace of trapline", "name the DIR of 'trapline record -o DIR'")
-}
-
-/// A view of events.
-fn shown(ask: &Ask, show: &Show, kind: &'static Kind, (output, clocks): (&Output, Clocks)) -> Result<Shown> {
-    match kind.make {
-        Make::Lines(_) if show.view == "record" => Err(alone(kind)),
-        Make::Lines(_) => match tables::by_stack(ask, &show.view)?.or(tables::latency(ask, &show.view, output)?) {
-            Some(table) => Ok(table),
-            None => lines::shown(ask, output, kind, clocks),
-        },
-        Make::Table(make) => Ok(Shown::table(make())),
-        _ => Err(alone(kind)),
+/// Shows one trace after the other in views that have a part for each.
+fn one_by_one(ask: &Ask, set: &Set, shows: Vec<Show>, tells: bool) -> Result<u8> {
+    let mut status = if set.lacks { whole::INCOMPLETE } else { 0 };
+    if shows.is_empty() {
+        return Ok(status);
     }
-}
-
-/// What is said of a view of one trace.
-fn alone(kind: &Kind) -> Error {
-    Error::usage(format!("--as {}", kind.name), "it shows one trace at a time", "name one trace")
+    let quiet = if tells { ask.quiet } else { ask.quiet.max(1) };
+    let ask = Ask { show: shows, quiet, ..ask.clone() };
+    for trace in &set.traces {
+        status = status.max(super::native(&ask, trace, &|_, _| None)?);
+    }
+    Ok(status)
 }
 
 /// Moves all events, and ends the views.
-fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, progress: &Progress) -> Outcome {
+fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, (progress, told): (&Progress, Vec<Told>)) -> Outcome {
     let mut interrupts = Interrupts::watch(false);
     let mut all = false;
     while !all && !pump.is_unread() && !pump.is_to_end() {
@@ -181,6 +185,9 @@ fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, progress: &Progress) -> Outcom
     progress.done();
     let lost = set.traces.iter().map(ctf::trace::Trace::lost).try_fold(0u64, |n, lost| Some(n.saturating_add(lost?)));
     progress.during(&ask.show, || pump.end_sinks(lost));
+    if ask.quiet == 0 {
+        told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
+    }
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.stack_troubles();
     let any = |is: fn(&events::Schema) -> bool| pump.counters().any(|(s, n)| n.recorded > 0 && is(s));

@@ -69,7 +69,8 @@ impl Set {
             None => {}
         }
         let origins = origins(&traces);
-        let renumber = renumber(ask, &traces, &origins)?;
+        correct(ask, &mut traces, &origins)?;
+        let renumber = renumber(&traces);
         Ok(Set { traces, origins, renumber, lacks })
     }
 
@@ -91,9 +92,8 @@ fn to_wall(trace: &Trace) -> i64 {
     clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset))
 }
 
-/// What the events of each trace become.
-fn renumber(ask: &Ask, traces: &[Trace], origins: &[Origin]) -> Result<Vec<Renumber>> {
-    let mut times: Vec<i64> = traces.iter().map(to_wall).collect();
+/// Adds what the command line says to the offsets of the clocks.
+fn correct(ask: &Ask, traces: &mut [Trace], origins: &[Origin]) -> Result<()> {
     for text in &ask.trace.clock_offset {
         let (of, offset) = offset(text)?;
         let is_it =
@@ -105,17 +105,25 @@ fn renumber(ask: &Ask, traces: &[Trace], origins: &[Origin]) -> Result<Vec<Renum
             let todo = format!("for instance {}", all.join(", "));
             return Err(Error::usage(format!("--clock-offset {text}"), "no trace and no host has this name", todo));
         }
-        meant.into_iter().for_each(|i| times[i] = times[i].saturating_add(offset));
+        for trace in meant {
+            let clocks = traces[trace].metadata.clocks.iter_mut().filter(|clock| clock.name == ctf::classes::CLOCK);
+            clocks.for_each(|clock| clock.offset = clock.offset.saturating_add(offset));
+        }
     }
+    Ok(())
+}
+
+/// What the events of each trace become.
+fn renumber(traces: &[Trace]) -> Vec<Renumber> {
     let mut functions = 0u32;
-    let numbers = |(nth, (trace, time)): (usize, (&Trace, i64))| {
-        let of = Renumber { nth: nth as u32, time, functions };
+    let numbers = |(nth, trace): (usize, &Trace)| {
+        let of = Renumber { nth: nth as u32, time: to_wall(trace), functions };
         if ctf::classes::has_functions(&trace.metadata) {
             functions = functions.saturating_add(trace.data.functions(&trace.known, shown_name).last());
         }
         of
     };
-    Ok(traces.iter().zip(times).enumerate().map(numbers).collect())
+    traces.iter().enumerate().map(numbers).collect()
 }
 
 /// `TRACE=+1.5ms`: the trace or host, and ns.
