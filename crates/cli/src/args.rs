@@ -300,7 +300,7 @@ fn diff(c: Command) -> Command {
     c
         .override_usage("trapline diff [OPTIONS] A B")
         .after_help("Calls are compared by their times and numbers, heaps by the bytes of each stack, other stacks by their shares of the whole.")
-        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks; of system calls, also a pattern such as 'old-*'"))
+        .arg(dir_or_file("A", "The recording before: a trace, or a file of folded stacks; of system calls, also a directory of traces, or a pattern such as 'old-*'"))
         .arg(dir_or_file("B", "The recording after"))
         .arg(value("as", "VIEW[=FILE]", DIFFERENCES).action(ArgAction::Append))
         .args(heap::heap_view_args())

@@ -1,4 +1,5 @@
-//! `trapline diff A B` of system calls. A and B may be patterns: then all recordings of the one kind are compared with all of the other.
+//! `trapline diff A B` of system calls. A and B may be patterns, or directories of recordings: then all recordings of the one kind are
+//! compared with all of the other.
 
 use crate::ask::Ask;
 use crate::output::Output;
@@ -57,9 +58,17 @@ pub(crate) fn trace(dir: &Path) -> Result<Box<Trace>> {
     }
 }
 
-/// Whether this name stands for calls of several recordings: a pattern, and no recording of that name.
+/// Whether this name stands for calls of several recordings: a pattern, and nothing of that name; or a directory of recordings.
 pub fn is_several(name: &Path) -> bool {
+    is_of_names(name) || is_parent(name)
+}
+
+fn is_of_names(name: &Path) -> bool {
     name.to_str().is_some_and(is_pattern) && !name.exists()
+}
+
+fn is_parent(name: &Path) -> bool {
+    name.is_dir() && !name.join("metadata").exists() && ctf::generic::find(name).is_ok_and(|found| !found.is_empty())
 }
 
 /// Whether a name means one recording of trapline's that can be read.
@@ -69,7 +78,10 @@ pub fn is_trace(dir: &Path) -> bool {
 
 /// The recordings with a name: in its directory, in the order of their names.
 fn paths(name: &Path) -> Result<Vec<PathBuf>> {
-    if !is_several(name) {
+    if is_parent(name) {
+        return Ok(ctf::generic::find(name).unwrap_or_default());
+    }
+    if !is_of_names(name) {
         return Ok(vec![name.into()]);
     }
     let dir = name.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -89,6 +101,10 @@ fn paths(name: &Path) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// A view or an order that there is not, or a file that cannot be written.
 pub fn run(ask: &Ask, before: &Side, after: &Side) -> Result<u8> {
+    if before.is_empty() && after.is_empty() {
+        let todo = "name one trace on each side: functions, heaps and stacks are compared by the trace";
+        return Err(Error::usage("diff", "none of these has a system call", todo));
+    }
     let order = ask.table.sort_by.as_deref();
     let sort = match order.map(Sort::parse) {
         None => Sort::default(),
@@ -115,8 +131,8 @@ pub fn run(ask: &Ask, before: &Side, after: &Side) -> Result<u8> {
     }
     let traces = || before.traces.iter().chain(&after.traces);
     let status = traces().map(|trace| whole::tell(ask, trace, None)).collect::<Vec<_>>();
-    traces().zip(status).map(|(trace, status)| crate::report::damage(trace, status)).collect::<Result<Vec<u8>>>()?;
-    Ok(0)
+    let all = traces().zip(status).map(|(trace, status)| crate::report::damage(trace, status));
+    Ok(all.collect::<Result<Vec<u8>>>()?.into_iter().max().unwrap_or(0))
 }
 
 /// The calls of a trace.

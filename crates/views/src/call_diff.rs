@@ -6,8 +6,10 @@
 //!    40    +28      3     +3 9.10ms  +8.05ms openat
 //! ```
 //!
-//! Of several runs, numbers are means; behind a time is the half of its range. A change that is smaller than the ranges of both sides
-//! together is marked `~`: it may be chance.
+//! Of several runs, numbers are means; behind a time is its standard deviation. A change that is not beyond the spread of the runs is marked
+//! `~`, and stands below those that are ([`spread`]).
+
+mod spread;
 
 use crate::View;
 use crate::latency::By;
@@ -19,6 +21,7 @@ use events::Event;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::stacks;
+use spread::Spread;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most paths that are remembered of a run, and bytes of them.
@@ -93,26 +96,6 @@ fn is_file(path: &Subject) -> bool {
     matches!(path, Subject::Path(name) if !NAMELESS.iter().any(|n| name.starts_with(n)))
 }
 
-/// Numbers of several runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Spread {
-    mean: f64,
-    /// Half of the range.
-    half: f64,
-}
-
-impl Spread {
-    fn of(values: impl Iterator<Item = u64> + Clone) -> Spread {
-        let n = values.clone().count().max(1) as f64;
-        let (least, most) = (values.clone().min().unwrap_or(0) as f64, values.clone().max().unwrap_or(0) as f64);
-        Spread { mean: values.map(|v| v as f64).sum::<f64>() / n, half: (most - least) / 2.0 }
-    }
-
-    fn number(self) -> String {
-        if self.mean.fract() == 0.0 { format!("{:.0}", self.mean) } else { format!("{:.1}", self.mean) }
-    }
-}
-
 /// From one side to the other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Change {
@@ -125,12 +108,23 @@ impl Change {
         (self.after.mean - self.before.mean).abs()
     }
 
+    fn may_be_chance(&self) -> bool {
+        spread::may_be_chance(&self.before, &self.after)
+    }
+
+    /// Changes in their order: those that are beyond the spread first, the largest in front.
+    fn order(&self, other: &Change) -> std::cmp::Ordering {
+        let key = |change: &Change| (!change.may_be_chance(), change.size());
+        let ((a, of_a), (b, of_b)) = (key(self), key(other));
+        b.cmp(&a).then(of_b.total_cmp(&of_a))
+    }
+
     fn signed(&self, show: impl Fn(f64) -> String) -> String {
         let by = self.after.mean - self.before.mean;
         if by == 0.0 {
             return "0".into();
         }
-        let chance = if self.size() <= self.before.half + self.after.half { "~" } else { "" };
+        let chance = if self.may_be_chance() { "~" } else { "" };
         format!("{chance}{}{}", if by > 0.0 { "+" } else { "-" }, show(by.abs()))
     }
 }
@@ -178,7 +172,7 @@ pub struct Diff<'a> {
 }
 
 fn number(n: f64) -> String {
-    Spread { mean: n, half: 0.0 }.number()
+    if n.fract() == 0.0 { format!("{n:.0}") } else { format!("{n:.1}") }
 }
 
 fn time(ns: f64) -> String {
@@ -209,7 +203,7 @@ impl Diff<'_> {
             Sort::Errors => 1,
             Sort::Time => 2,
         };
-        rows.sort_by(|a, b| b.numbers[by].size().total_cmp(&a.numbers[by].size()));
+        rows.sort_by(|a, b| a.numbers[by].order(&b.numbers[by]));
         rows
     }
 
@@ -217,7 +211,7 @@ impl Diff<'_> {
         let kinds: BTreeSet<&(String, String)> = self.runs().flat_map(|c| c.errors.keys()).collect();
         let change = |kind| (kind, self.change(|c: &Counts| c.errors.get(kind).copied().unwrap_or(0)));
         let mut all: Vec<_> = kinds.into_iter().map(change).filter(|(_, change)| change.size() > 0.0).collect();
-        all.sort_by(|a, b| b.1.size().total_cmp(&a.1.size()));
+        all.sort_by(|a, b| a.1.order(&b.1));
         all
     }
 
@@ -239,7 +233,7 @@ impl Diff<'_> {
         let several = self.before.len() > 1 || self.after.len() > 1;
         if several {
             let (a, b) = (self.before.len(), self.after.len());
-            let text = format!("means of {a} and {b} runs; ~ where a change may be chance\n\n");
+            let text = format!("means of {a} and {b} runs; ~ where a change may be chance (Welch's t-test, 1 %)\n\n");
             out.extend_from_slice(text.as_bytes());
         }
         let rows = self.rows(sort);
@@ -249,11 +243,11 @@ impl Diff<'_> {
         let mut table = Table::new(heads.into_iter().chain([("call", Align::Left)]));
         for r in changed.iter().take(most) {
             let [calls, errors, spent] = r.numbers;
-            let range = if several { format!(" +-{}", time(spent.after.half)) } else { String::new() };
+            let range = if several { format!(" +-{}", time(spent.after.deviation)) } else { String::new() };
             table.row(vec![
-                calls.after.number(),
+                number(calls.after.mean),
                 calls.signed(number),
-                errors.after.number(),
+                number(errors.after.mean),
                 errors.signed(number),
                 format!("{}{range}", time(spent.after.mean)),
                 spent.signed(time),
@@ -272,7 +266,7 @@ impl Diff<'_> {
             let heads = right(&["errors", "change"]).into_iter();
             let mut table = Table::new(heads.chain([("call", Align::Left), ("error", Align::Left)]));
             for ((call, error), change) in errors.iter().take(most) {
-                table.row(vec![change.after.number(), change.signed(number), call.clone(), error.clone()]);
+                table.row(vec![number(change.after.mean), change.signed(number), call.clone(), error.clone()]);
             }
             table.write(out);
             more(errors.len(), most, out);
@@ -309,8 +303,10 @@ impl Diff<'_> {
             }
             for (key, change) in numbers {
                 w::key(out, key);
-                let side = |s: Spread| serde_json::json!({ "mean": s.mean, "half_range": s.half });
-                w::value(out, &serde_json::json!({ "before": side(change.before), "after": side(change.after) }));
+                let side = |s: Spread| serde_json::json!({ "mean": s.mean, "deviation": s.deviation });
+                let chance = change.may_be_chance();
+                let (before, after) = (side(change.before), side(change.after));
+                w::value(out, &serde_json::json!({ "before": before, "after": after, "chance": chance }));
             }
             out.extend_from_slice(b"}\n");
         };
@@ -323,8 +319,7 @@ impl Diff<'_> {
         }
         for (after, side) in [(true, "after"), (false, "before")] {
             for (path, calls) in self.only(after) {
-                let one = Spread { mean: calls, half: 0.0 };
-                let none = Spread::default();
+                let (one, none) = (Spread::exactly(calls), Spread::exactly(0.0));
                 let change =
                     if after { Change { before: none, after: one } } else { Change { before: one, after: none } };
                 object("file", &[("path", &path), ("only", side)], &[("calls", change)], out);
@@ -401,18 +396,18 @@ mod tests {
     }
 
     #[test]
-    fn several_runs_have_ranges_and_chance_is_marked() {
+    fn several_runs_have_deviations_and_chance_is_marked() {
         let a = |time| run(&[("read", 10, 0, time), ("write", 4, 0, 1000)], &[], &["/same"]);
         let b = |time, calls| run(&[("read", 10, 0, time), ("write", calls, 0, 9000)], &[], &["/same"]);
         let expect = expect_test::expect![[r#"
-            means of 2 and 2 runs; ~ where a change may be chance
+            means of 3 and 3 runs; ~ where a change may be chance (Welch's t-test, 1 %)
 
             calls change errors change           time  change call
             ----- ------ ------ ------ -------------- ------- -----
-              8.5   +4.5      0      0   9.00us +-0ns +8.00us write
-               10      0      0      0 2.25us +-250ns ~+250ns read
+              8.3   +4.3      0      0   9.00us +-0ns +8.00us write
+               10      0      0      0 2.20us +-264ns ~+200ns read
         "#]];
-        expect.assert_eq(&text(&[a(1000), a(3000)], &[b(2000, 8), b(2500, 9)]));
+        expect.assert_eq(&text(&[a(1000), a(3000), a(2000)], &[b(2000, 8), b(2500, 9), b(2100, 8)]));
     }
 
     #[test]

@@ -95,6 +95,9 @@ impl OpenFiles {
 
     /// What a call closes.
     fn call(&mut self, ev: &Event<'_>) {
+        if ev.schema.args.is_empty() {
+            return;
+        }
         let (pid, first) = (ev.pid(), ev.arg(0));
         match ev.schema.name {
             "close" => {

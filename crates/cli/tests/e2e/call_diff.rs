@@ -51,8 +51,26 @@ fn runs_are_compared_with_runs() {
         }
         let [old, new] = ["old-*", "new-*"].map(|p| dir.join(p).to_str().expect("UTF-8").to_string());
         let text = diff(user, &[&old, &new]);
-        assert!(text.starts_with("means of 3 and 3 runs; ~ where a change may be chance\n"), "{text}");
+        assert!(
+            text.starts_with("means of 3 and 3 runs; ~ where a change may be chance (Welch's t-test, 1 %)\n"),
+            "{text}"
+        );
         assert!(text.contains(" /etc/hostname\n"), "{text}");
+        // The number of calls is the same in each run, so what differs is no chance.
+        let json = diff(user, &["--as", "calls-json", &old, &new]);
+        let lines: Vec<serde_json::Value> = json.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+        let advice = lines.iter().find(|l| l["call"] == "fadvise64");
+        assert!(advice.is_some_and(|l| l["calls"]["chance"] == false), "{json}");
+        // The same by directories of traces.
+        for (pattern, parent) in [("old", "olds"), ("new", "news")] {
+            std::fs::create_dir(dir.join(parent)).expect("a directory");
+            for n in 0..3 {
+                std::fs::rename(dir.join(format!("{pattern}-{n}")), dir.join(parent).join(n.to_string()))
+                    .expect("moved");
+            }
+        }
+        let [olds, news] = ["olds", "news"].map(|p| dir.join(p).to_str().expect("UTF-8").to_string());
+        assert_eq!(diff(user, &[&olds, &news]), text);
         let out = lab::run(&mut lab::trapline(user, &["diff", &format!("{old}x"), &new]));
         assert!(out.code() == 125 && out.stderr.contains("no such recording"), "{}", out.stderr);
     });

@@ -225,3 +225,132 @@ fn what_is_missing_is_said_of_each_trace() {
     let out = report(user, &dir, &["a", "none"]);
     assert!(out.code() == 125 && out.stderr.lines().count() == 1, "{}", out.stderr);
 }
+
+/// The weights of folded stacks.
+fn weights(folded: &str) -> u64 {
+    folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// Has a trace below it for each of two hosts.
+fn pair(user: User, dir: &Path, record: &[&str], command: &[&str]) {
+    let path = dir.join("a");
+    let path = path.to_str().expect("UTF-8");
+    let out = lab::run(&mut lab::trapline(user, &[record, &["-q", "-o", path, "--"], command].concat()));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 0);
+}
+
+#[test]
+fn heaps_are_added_up_and_made_by_host() {
+    let dir = place();
+    let user = User::Me;
+    pair(user, &dir, &["heap"], &["ls", "/etc"]);
+    let summary = |args: &[&str]| {
+        let all = objects(&shown(user, &dir, &[args, &["--as", "heap-json", "-q"]].concat()));
+        all
+    };
+    let (one, two, by) = (summary(&["a"]), summary(&["."]), summary(&[".", "--by", "host"]));
+    let blocks = |heap: &Value| heap["total"]["blocks"].as_u64();
+    let counted = blocks(&one[0]).unwrap_or_else(|| panic!("{}", one[0]));
+    assert_eq!(blocks(&two[0]), Some(2 * counted));
+    assert_eq!(by.iter().map(blocks).collect::<Vec<_>>(), [Some(counted); 2]);
+    assert_eq!(by[1]["host"], "web-2");
+    let table = shown(user, &dir, &[".", "--as", "leaks", "--by", "trace"]);
+    assert_eq!(
+        table,
+        format!(
+            "a:\n{}\nb:\n{}",
+            shown(user, &dir, &["a", "--as", "leaks"]),
+            shown(user, &dir, &["b", "--as", "leaks"])
+        )
+    );
+    let out = report(user, &dir, &[".", "--as", "functions"]);
+    assert!(out.code() == 2 && out.stderr.contains("it shows one trace at a time"), "{}", out.stderr);
+}
+
+#[test]
+fn profiles_are_added_up() {
+    let dir = place();
+    let user = User::Me;
+    if lab::paranoid() > 2 && !lab::is_root() {
+        return lab::skip("kernel:perf_event_paranoid", "samples are refused");
+    }
+    pair(user, &dir, &["profile"], &["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"]);
+    let folded = |args: &[&str]| shown(user, &dir, &[args, &["--as", "folded", "-q"]].concat());
+    let (one, two) = (folded(&["a"]), folded(&["."]));
+    assert!(weights(&one) > 0);
+    assert_eq!(weights(&two), 2 * weights(&one));
+    // Stacks are resolved by what each process has mapped, so both traces have the same ones, each below its own process.
+    let of = |host: &str| {
+        let mut all: Vec<&str> = two.lines().filter_map(|line| line.strip_prefix(host)).collect();
+        all.sort_unstable();
+        all
+    };
+    let mut alone: Vec<&str> = one.lines().collect();
+    alone.sort_unstable();
+    assert_eq!(of("web-2:"), alone);
+    assert_eq!(two.lines().count(), 2 * alone.len());
+    let by_process = folded(&[".", "--group", "process"]);
+    let weight =
+        |host: &str| weights(&by_process.lines().filter(|l| l.starts_with(host)).collect::<Vec<_>>().join("\n"));
+    assert_eq!(weight("web-2:"), weights(&one), "{by_process}");
+}
+
+#[test]
+fn pictures_and_tables_have_all_traces() {
+    let dir = place();
+    let user = User::Me;
+    recorded(user, &dir.join("a"), &[], &["sh", "-c", "cat /etc/hostname; true"]);
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 60);
+    let processes = |args: &[&str]| objects(&shown(user, &dir, &[args, &["--as", "processes-json"]].concat()));
+    let (one, two) = (processes(&["a"]), processes(&["."]));
+    assert_eq!(two.len(), 2 * one.len());
+    for (nth, process) in two.iter().enumerate() {
+        let own = &one[nth % one.len()];
+        let same = |key: &str| process[key] == own[key];
+        assert!(["pid", "parent", "calls", "errors", "read_bytes"].iter().all(|key| same(key)), "{process} {own}");
+        assert_eq!(process["host"] == "web-2", nth >= one.len(), "{process}");
+    }
+    let apart = two[one.len()]["first_ns"].as_u64().zip(two[0]["first_ns"].as_u64()).map(|(b, a)| b - a);
+    assert_eq!(apart, Some(60_000_000_000));
+    let overview = shown(user, &dir, &[".", "--as", "overview"]);
+    assert!(overview.contains("web-2:"), "{overview}");
+    let stats = objects(&shown(user, &dir, &[".", "--as", "stats-json"]));
+    let streams = stats[0]["streams"].as_array().expect("streams");
+    assert!(["a/", "b/"].iter().all(|t| streams.iter().any(|s| s["name"].as_str().is_some_and(|n| n.starts_with(t)))));
+    shown(user, &dir, &[".", "--as", "html=page.html", "--as", "timeline=all.pftrace"]);
+    let picture = fs::read(dir.join("all.pftrace")).expect("a picture");
+    assert!(picture.windows(9).any(|bytes| bytes == b"web-2:cat"));
+    assert!(fs::read(dir.join("page.html")).is_ok_and(|page| page.starts_with(b"<!DOCTYPE html>")));
+    // A part for each trace, with the clock as it was corrected.
+    shown(user, &dir, &[".", "--as", "parquet=out", "--clock-offset", "web-2=-1d"]);
+    let parts = lab::contents(&dir.join("out")).into_keys().filter(|p| p.extension().is_some_and(|e| e == "parquet"));
+    let calls: Vec<String> = parts.map(|p| p.display().to_string()).filter(|p| p.contains("/calls/")).collect();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    let dates: std::collections::BTreeSet<&str> =
+        calls.iter().filter_map(|p| p.split("date=").nth(1)?.split('/').next()).collect();
+    assert_eq!(dates.len(), 2, "{calls:?}");
+}
+
+#[test]
+fn functions_of_traces_keep_their_own_names() {
+    let dir = place();
+    let user = User::Me;
+    let Some(program) = lab::program("fib") else { return };
+    for (name, pattern) in [("a", "*"), ("b", "main")] {
+        let path = dir.join(name);
+        let path = path.to_str().expect("UTF-8");
+        let out = lab::run(&mut lab::trapline(user, &["graph", "-q", "-F", pattern, "-o", path, "--", &program]));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+    }
+    let named = |args: &[&str]| {
+        let calls = objects(&shown(user, &dir, &[args, &["--as", "calls-json"]].concat()));
+        let mut all: Vec<String> = calls.iter().filter_map(|c| c["function"].as_str().map(str::to_string)).collect();
+        all.sort();
+        all
+    };
+    let mut apart = [named(&["a"]), named(&["b"])].concat();
+    apart.sort();
+    assert!(apart.len() > 1);
+    assert_eq!(named(&["."]), apart);
+}

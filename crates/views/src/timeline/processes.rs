@@ -4,6 +4,7 @@ use events::Event;
 use events::generated::{P_EXEC, P_EXIT, P_FORK};
 use events::hash::Table;
 use events::names::Names;
+use events::traces::Origin;
 
 /// A program that a process has executed.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct Command {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Process {
     pub pid: u32,
+    /// Where it was traced, if there are several traces.
+    pub origin: Option<Origin>,
     /// The index of its parent, where that is in the trace.
     pub parent: Option<usize>,
     /// What it is called: by the last program that it has executed.
@@ -85,7 +88,7 @@ impl Processes {
         self.by_tid.get(&tid).copied()
     }
 
-    fn process(&mut self, pid: u32, comm: &str, time: u64) -> usize {
+    fn process(&mut self, pid: u32, (called, origin): (&str, Option<&Origin>), time: u64) -> usize {
         if let Some(known) = self.by_pid.get(&pid) {
             return *known;
         }
@@ -93,8 +96,8 @@ impl Processes {
             Some((parent, time)) => (self.by_pid.get(&parent).copied(), time),
             None => (None, time),
         };
-        let name = comm.to_owned();
-        self.all.push(Process { pid, parent, name, first, last: time, ..Process::default() });
+        let (name, origin) = (called.to_owned(), origin.cloned());
+        self.all.push(Process { pid, parent, origin, name, first, last: time, ..Process::default() });
         self.by_pid.insert(pid, self.all.len() - 1);
         self.all.len() - 1
     }
@@ -115,7 +118,7 @@ impl Processes {
         }
         self.latest = None;
         let comm = names.comm(tid).map(|c| String::from_utf8_lossy(c).into_owned()).unwrap_or_default();
-        let process = self.process(pid, &names.called(tid), time);
+        let process = self.process(pid, (&names.called(tid), names.origin(tid)), time);
         self.all[process].last = self.all[process].last.max(time);
         self.threads.push(Thread { tid, process, name: comm, first: time });
         self.by_tid.insert(tid, self.threads.len() - 1);

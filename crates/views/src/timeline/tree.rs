@@ -10,6 +10,7 @@
 use super::Timeline;
 use super::processes::Process;
 use super::tally::{self, Tally};
+use crate::profile::words::ascii;
 use crate::table::{Align, Table};
 use crate::units::{duration, size};
 use crate::write::json as w;
@@ -32,6 +33,8 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     head.extend([right("calls"), right("errors")]);
     head.extend(bytes.then_some([right("read"), right("written")]).into_iter().flatten());
     head.extend(functions.then_some(right("functions")));
+    let origins = all.iter().any(|p| p.origin.is_some());
+    head.extend(origins.then_some(("trace", Align::Left)));
     head.push(("process", Align::Left));
     let mut table = Table::list(head);
     in_order(all, &mut |n, branch| {
@@ -45,6 +48,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         let bytes_of = |n| if n == 0 { String::new() } else { size(n) };
         cells.extend(bytes.then(|| [bytes_of(t.read), bytes_of(t.written)]).into_iter().flatten());
         cells.extend(functions.then(|| some(t.functions)));
+        cells.extend(origins.then(|| ascii(p.origin.as_ref().map_or("", |origin| &origin.label))));
         cells.push(branch + &line(p));
         table.row(cells);
     });
@@ -116,13 +120,16 @@ pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
             .iter()
             .map(|c| json!({ "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd }))
             .collect();
-        let object = json!({
+        let mut object = json!({
             "pid": own(p.pid), "parent": parent.map(|p| own(p.pid)), "comm": p.name, "commands": commands,
             "first_ns": p.first, "last_ns": p.last,
             "exit": p.exit.filter(|code| *code >= 0), "signal": p.exit.filter(|code| *code < 0).map(|signal| -signal),
             "cpu_ns": t.ran, "calls": t.calls, "errors": t.errors, "read_bytes": t.read, "written_bytes": t.written,
             "functions": t.functions, "samples": t.samples, "blocks": t.blocks,
         });
+        if let Some(origin) = &p.origin {
+            (object["host"], object["trace"]) = (origin.host.as_str().into(), origin.trace.as_str().into());
+        }
         // As of all objects, what says what it is stands first.
         out.extend_from_slice(br#"{"v":1,"type":"process","#);
         let begin = out.len();
