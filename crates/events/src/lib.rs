@@ -25,6 +25,7 @@ pub mod layout;
 pub mod memory;
 pub mod message;
 pub mod names;
+mod origin;
 pub mod registry;
 pub mod schema;
 pub mod sink;

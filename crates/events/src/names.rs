@@ -1,5 +1,7 @@
 //! The seam through which a view asks for names that only the collector knows.
 
+use crate::origin::{Origin, own};
+
 /// What is known of a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdName {
@@ -44,8 +46,12 @@ pub trait Names {
         (None, None)
     }
     /// Where thread or process `id` was traced; none where there is one trace.
-    fn origin(&self, _id: u32) -> Option<&crate::traces::Origin> {
+    fn origin(&self, _id: u32) -> Option<&Origin> {
         None
+    }
+    /// The number that thread or process `id` has in its own trace.
+    fn own(&self, id: u32) -> u32 {
+        if self.origin(id).is_some() { own(id) } else { id }
     }
     /// What thread or process `id` is called: its command name; of several traces, behind what tells its trace apart.
     fn called(&self, id: u32) -> std::borrow::Cow<'_, str> {

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Of several runs, numbers are means; behind a time is its standard deviation. A change that is not beyond the spread of the runs is marked
-//! `~`, and stands below those that are ([`spread`]).
+//! `~`, and stands below those that are (`spread`).
 
 mod spread;
 

@@ -12,7 +12,6 @@ use crate::{Options, View};
 use events::layout::{CAP_32BIT, CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::Names;
 use events::schema::Ret;
-use events::traces::own;
 use events::types::{Fmt, Mem, Type};
 use events::walk::{self, Phase, Sink};
 use events::{Event, Int};
@@ -71,9 +70,9 @@ fn who(ev: &Event<'_>, v: &mut Values<'_>) {
         w::string(v.out, &origin.trace);
     }
     w::key(v.out, "pid");
-    w::number(v.out, own(ev.pid()));
+    w::number(v.out, v.names.own(ev.pid()));
     w::key(v.out, "tid");
-    w::number(v.out, own(ev.tid()));
+    w::number(v.out, v.names.own(ev.tid()));
     if v.opts.comm
         && let Some(comm) = v.names.comm(ev.tid())
     {

@@ -245,10 +245,7 @@ fn heaps_are_added_up_and_made_by_host() {
     let dir = place();
     let user = User::Me;
     pair(user, &dir, &["heap"], &["ls", "/etc"]);
-    let summary = |args: &[&str]| {
-        let all = objects(&shown(user, &dir, &[args, &["--as", "heap-json", "-q"]].concat()));
-        all
-    };
+    let summary = |args: &[&str]| objects(&shown(user, &dir, &[args, &["--as", "heap-json", "-q"]].concat()));
     let (one, two, by) = (summary(&["a"]), summary(&["."]), summary(&[".", "--by", "host"]));
     let blocks = |heap: &Value| heap["total"]["blocks"].as_u64();
     let counted = blocks(&one[0]).unwrap_or_else(|| panic!("{}", one[0]));

@@ -1,8 +1,10 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
 mod foreign;
+mod profiles;
 mod progress;
 pub mod several;
+mod trouble;
 mod untraced;
 pub mod whole;
 mod window;
@@ -14,7 +16,6 @@ use crate::filter;
 use crate::heap::past as heap;
 use crate::manner::Manner;
 use crate::output::Output;
-use crate::profile;
 use crate::run::interrupts::Interrupts;
 use crate::show::{Shown, Sinks, ToOutput, Views};
 use crate::spans;
@@ -23,7 +24,7 @@ use crate::view::calls::{self, Demangle};
 use crate::view::known::Known;
 use crate::view::parquet::Making;
 use crate::view::screen::{self, Clocks};
-use crate::view::stacks::{Drawing, Style};
+use crate::view::stacks::Drawing;
 use crate::view::totals::{self, Asked, Calls as FunctionCalls};
 use crate::view::{self, Make, lines, stats, tables};
 use ctf::folder::{Folder, reason};
@@ -45,11 +46,13 @@ use engine::resolver::{Origin, Resolver};
 use engine::{Error, Result};
 use events::functions::Table;
 use events::{Class, Event, Schema};
+use profiles::{profile_of, without_profile};
 use progress::Progress;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use trouble::{remedy, unreadable};
 use views::View;
 use views::advance::Advance;
 use views::options::{FdNames, Options, Stacks};
@@ -138,16 +141,6 @@ pub fn through(ask: &Ask, trace: &Trace, selection: Selection, clocks: Clocks, s
     damage(trace, whole::tell(ask, trace, None))
 }
 
-/// What to do about a directory or file that cannot be opened.
-fn remedy(e: &io::Error) -> &'static str {
-    match e.kind() {
-        io::ErrorKind::NotFound => "name a trace: the DIR of 'trapline record -o DIR'",
-        io::ErrorKind::NotADirectory => "a trace is a directory: name the directory",
-        io::ErrorKind::PermissionDenied => "read it as its owner, or as root",
-        _ => "the trace is damaged, or this is not a trace",
-    }
-}
-
 /// The directory that is meant, and whether it is one of LTTng with several traces, which belong together. A flight recorder's holds
 /// snapshots, of which one is meant.
 fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
@@ -179,16 +172,6 @@ fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
             &format!("name one, for instance {}", first.display()),
         )),
     }
-}
-
-fn unreadable(dir: &Path, e: &ctf::native::Error) -> Error {
-    let todo = match e {
-        ctf::native::Error::Io { error, .. } => remedy(error),
-        ctf::native::Error::Metadata(ctf::generic::Error::Io { source, .. }) => remedy(source),
-        ctf::native::Error::Format(_) => "use the trapline that wrote it, or a later one",
-        _ => "the trace is damaged, or this is not a trace",
-    };
-    Error::failed(dir.display().to_string(), e.to_string(), todo)
 }
 
 fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) -> Result<u8> {
@@ -705,16 +688,6 @@ fn needs_names(ask: &Ask, selection: &Selection) -> Result<bool> {
         || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids()))
 }
 
-/// Options of profiles.
-const OF_PROFILES: &[crate::combinations::Name] = &[
-    ("--unit", |ask| ask.profile.unit.is_some()),
-    ("--off-cpu", |ask| ask.profile.off_cpu),
-    ("--group", |ask| ask.profile.group.is_some()),
-    ("--rows", |ask| ask.table.rows.is_some() && !spans::has_table(ask)),
-    ("--order", |ask| ask.profile.order.is_some()),
-    ("--icicle", |ask| ask.profile.icicle),
-];
-
 /// Refuses selections of events for views that read function records only.
 fn selected_functions(ask: &Ask) -> Result<Functions> {
     let refused = |what: String| {
@@ -742,42 +715,6 @@ fn selected_functions(ask: &Ask) -> Result<Functions> {
         }
     }
     Ok(functions)
-}
-
-/// Refuses options of profiles where there is none.
-fn without_profile(ask: &Ask) -> Result<()> {
-    match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
-        Some((option @ "--icicle", _)) => Err(Error::usage(*option, "it is for flame graphs", "add --as flame")),
-        Some((option, _)) => {
-            Err(Error::usage(*option, "it is for profiles", "add --as table, folded, flame, pprof or profile-json"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// What draws a profile of the selected events that have stacks, if there are views of one.
-fn profile_of(
-    ask: &Ask,
-    trace: &Trace,
-    selection: &Selection,
-    drawings: Vec<Drawing>,
-    clocks: Clocks,
-) -> Result<Option<Sinks>> {
-    if drawings.is_empty() {
-        return Ok(None);
-    }
-    let classes = selected_classes(trace, selection);
-    profile::has_selected_stacks(&trace.dir, &classes)?;
-    let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks)?;
-    Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
-}
-
-/// The classes of the selected events of a trace.
-fn selected_classes(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
-    let selected = |s: &&'static Schema| {
-        if s.class == Class::Probe { selection.is_selected(s) } else { selection.calls.contains(s) }
-    };
-    trace.classes().filter(selected).collect()
 }
 
 /// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.

@@ -187,10 +187,16 @@ fn exit(ev: &Event<'_>, v: &mut Values<'_>) {
     }
 }
 
+/// A member that is a thread or process of the trace.
+fn thread(ev: &Event<'_>, v: &Values<'_>, value: u64) -> u64 {
+    if v.names.origin(ev.tid()).is_some() { own(value as u32).into() } else { value }
+}
+
 fn fork(ev: &Event<'_>, v: &mut Values<'_>) {
     text(v, "comm", ev.bytes_of("comm"));
-    number(v, "child", own(ev.value_of("child") as u32).into());
-    number(v, "child_tid", own(ev.value_of("tid") as u32).into());
+    let [pid, tid] = ["child", "tid"].map(|name| thread(ev, v, ev.value_of(name)) as i64);
+    number(v, "child", pid);
+    number(v, "child_tid", tid);
     w::key(v.out, "flags");
     int::names(v.out, &flags::T_CLONE_EXITSIG, ev.value_of("flags"));
 }
@@ -229,7 +235,7 @@ fn fields(ev: &Event<'_>, v: &mut Values<'_>) {
         w::key(v.out, arg.name);
         v.value(false);
         match arg.ty {
-            events::Type::Int(int) if int.fmt == Fmt::Tid => v.int(own(ev.arg(i) as u32).into(), &int),
+            events::Type::Int(int) if int.fmt == Fmt::Tid => v.int(thread(ev, v, ev.arg(i)), &int),
             events::Type::Int(int) => v.int(ev.arg(i), &int),
             _ => v.put(|out| w::bytes(out, ev.bytes_of(arg.name), false)),
         }

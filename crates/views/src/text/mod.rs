@@ -23,7 +23,6 @@ use crate::{View, escape, stack};
 use events::Event;
 use events::generated::{P_EXIT, P_SUPERSEDED};
 use events::names::Names;
-use events::traces::own;
 use std::collections::{HashMap, HashSet};
 
 pub(crate) use call::complete;
@@ -114,13 +113,13 @@ impl Text {
             Prefix::WhenSeveral if !self.several => {}
             Prefix::WhenSeveral => {
                 out.extend_from_slice(b"[pid ");
-                padded(own(ev.tid()).into(), 5, out);
+                padded(names.own(ev.tid()).into(), 5, out);
                 self.comm(ev, names, out);
                 out.extend_from_slice(b"] ");
             }
             Prefix::Always => {
                 let from = out.len();
-                dec(own(ev.tid()).into(), out);
+                dec(names.own(ev.tid()).into(), out);
                 self.comm(ev, names, out);
                 spaces((from + 5).saturating_sub(out.len()) + 1, out);
             }

@@ -171,3 +171,85 @@ impl Backend for Several<'_> {
         Report::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::recorder::{Config, Recorder};
+    use ctf::trace::Found;
+    use events::encode::{self, Fixed};
+    use events::generated::P_EXIT;
+    use events::layout::Layout;
+    use events::{Event, traces};
+    use testkit::Scratch;
+
+    /// A trace of ends of thread 1 at these times after `base`.
+    fn recorded(dir: &Scratch, base: u64, times: &[u64]) -> Trace {
+        let config = Config {
+            dir: dir.to_path_buf(),
+            max_size: None,
+            flight: None,
+            command: "test".into(),
+            backend: "none".into(),
+            classes: Vec::new(),
+            realtime_offset: 0,
+            utc_offset: 0,
+            select: None,
+            machine_in_part: None,
+            no_duration: false,
+            packed: false,
+            filter: None,
+            string: 32,
+            said: Vec::new(),
+        };
+        let mut recorder = Recorder::new(&config).unwrap();
+        for time in times {
+            let (mut event, layout) = (Vec::new(), Layout::of(&P_EXIT));
+            let fixed = Fixed { time: base + time, tid: 1, pid: 1, ..Fixed::default() };
+            encode::fixed(&mut event, &P_EXIT, &layout, &fixed, &[0; 3]);
+            recorder.event(StreamId::cpu(0), &event);
+        }
+        recorder.finish().unwrap();
+        match ctf::trace::open(dir).unwrap() {
+            Found::Native(trace) => *trace,
+            Found::Foreign => panic!("a trace of its own"),
+        }
+    }
+
+    /// Times and traces in the order of delivery, all of one thread.
+    fn delivered(parts: Vec<Part<'_>>, order: Order) -> Vec<(u64, usize)> {
+        let (mut several, mut all) = (Several::new(parts, order), Vec::new());
+        let mut each = |_: StreamId, bytes: &[u8]| {
+            let ev = Event::parse(bytes).unwrap();
+            assert_eq!(traces::own(ev.tid()), 1);
+            all.push((ev.time(), traces::of(ev.tid())));
+        };
+        while !several.poll(true, &mut each).ended {}
+        assert_eq!(several.progress().events(), all.len() as u64);
+        all
+    }
+
+    #[test]
+    fn traces_are_merged_by_a_common_clock() {
+        let dirs = ["a", "b", "c"].map(Scratch::new);
+        // What is older than its recording gets the time at which that began.
+        let base = sys::time::monotonic() + 3_600_000_000_000;
+        let times: [&[u64]; 3] = [&[10, 20, 30], &[1, 11, 21], &[]];
+        let all = [0, 1, 2].map(|nth| recorded(&dirs[nth], base, times[nth]));
+        let part = |nth: usize, time: i64, (from, to)| Part {
+            trace: &all[nth],
+            renumber: Renumber { nth: nth as u32, time: time - base as i64, functions: 0 },
+            window: (base + from, base + to),
+        };
+        let whole = (0, 1000);
+        let parts = || vec![part(0, 100, whole), part(1, 109, whole), part(2, 0, whole)];
+        // Of one moment, the first trace comes first.
+        let expected = [(110, 0), (110, 1), (120, 0), (120, 1), (130, 0), (130, 1)];
+        assert_eq!(delivered(parts(), Order::Time), expected);
+        let expected = [(110, 0), (120, 0), (130, 0), (110, 1), (120, 1), (130, 1)];
+        assert_eq!(delivered(parts(), Order::Traces), expected);
+        let windows = vec![part(0, 100, (20, 30)), part(1, 109, (0, 11))];
+        assert_eq!(delivered(windows, Order::Time), [(110, 1), (120, 0), (120, 1), (130, 0)]);
+        assert_eq!(delivered(Vec::new(), Order::Time), []);
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::ask::Ask;
 use crate::complain;
+use crate::report::trouble::{remedy, unreadable};
 use ctf::folder::reason;
 use ctf::trace::{Found, Trace};
 use engine::pipeline::functions::shown_name;
@@ -56,7 +57,7 @@ impl Set {
                 Ok(Found::Foreign) => {
                     Error::failed(dir.display().to_string(), "a trace of another tracer is shown alone", "leave it out")
                 }
-                Err(e) => super::super::unreadable(&dir, &e),
+                Err(e) => unreadable(&dir, &e),
             };
             lacks = true;
             if let Some(before) = failed.replace(trouble) {
@@ -187,7 +188,7 @@ pub fn named(dirs: &[PathBuf]) -> Result<Vec<Named>> {
         let dir: PathBuf = dir.components().collect();
         let found = ctf::generic::find(&dir).map_err(|e| match &e {
             ctf::generic::Error::Io { source, .. } => {
-                Error::failed(dir.display().to_string(), reason(source), super::super::remedy(source))
+                Error::failed(dir.display().to_string(), reason(source), remedy(source))
             }
             _ => Error::failed(dir.display().to_string(), e.to_string(), "name a trace, or a directory of traces"),
         })?;

@@ -5,6 +5,7 @@ use super::set::Set;
 use crate::ask::{Ask, Show};
 use crate::heap::past as heap;
 use crate::output::Output;
+use crate::report::profiles::{selected_classes, without_profile};
 use crate::show::{Shown, ToOutput};
 use crate::view::calls;
 use crate::view::screen::{self, Clocks};
@@ -89,7 +90,7 @@ impl Making<'_> {
 
     fn options_without_views(&self, drawings: &[Drawing], of_heap: &[crate::heap::Drawing]) -> Result<()> {
         if drawings.is_empty() {
-            super::super::without_profile(self.ask)?;
+            without_profile(self.ask)?;
         }
         if of_heap.is_empty() { heap::without_views(self.ask) } else { Ok(()) }
     }
@@ -149,7 +150,7 @@ impl Making<'_> {
         let mut own = std::iter::once(self.selection).chain(&self.selection.others);
         for trace in &self.set.traces {
             let selection = own.next().unwrap_or(self.selection);
-            let selected = super::super::selected_classes(trace, selection);
+            let selected = selected_classes(trace, selection);
             classes.extend(
                 selected
                     .into_iter()
