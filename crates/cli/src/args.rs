@@ -112,6 +112,20 @@ fn command() -> Command {
                 .after_help(list_help()),
         )
         .subcommand(
+            Command::new("schema")
+                .about("Describe JSON lines and Parquet tables: members, columns, types")
+                .arg(
+                    Arg::new("part")
+                        .value_name("PART")
+                        .value_parser(PossibleValuesParser::new(["lines", "tables"]))
+                        .help("lines: of --as json; tables: of --as parquet [default: both]"),
+                )
+                .arg(
+                    value("as", "VIEW", "text [default] or json: of lines a JSON Schema (2020-12)")
+                        .value_parser(PossibleValuesParser::new(["text", "json"])),
+                ),
+        )
+        .subcommand(
             Command::new("doctor").about("Show what works on this machine, why the rest does not, and what to do next"),
         )
         .subcommand(
@@ -780,7 +794,13 @@ impl TypedValueParser for ViewParser {
     type Value = String;
 
     fn parse_ref(&self, c: &Command, arg: Option<&Arg>, value: &OsStr) -> std::result::Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(c, arg, value)
+        let view = StringValueParser::new().parse_ref(c, arg, value)?;
+        // Lines of JSON have two names; elsewhere `json` is one object.
+        let rest = view.strip_prefix("jsonl").filter(|rest| rest.is_empty() || rest.starts_with('='));
+        Ok(match rest.filter(|_| self.0.contains(&Of::Events)) {
+            Some(rest) => format!("json{rest}"),
+            None => view,
+        })
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -4,6 +4,7 @@ mod args;
 mod doctor;
 mod list;
 mod repair;
+mod schema;
 mod session;
 mod slab;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Subcommand::Session(ask) => session::run(&ask),
         Subcommand::Slab(ask) => slab::run(&ask),
         Subcommand::List(pattern, verbose) => list::run(pattern.as_deref().unwrap_or("*"), verbose),
+        Subcommand::Schema(part, json) => schema::run(part.as_deref(), json),
         Subcommand::Doctor => doctor::run(),
         Subcommand::Help(words) => args::help(&words),
         Subcommand::Man(page, dir) => args::man(page.as_deref(), dir.as_deref()),

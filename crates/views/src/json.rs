@@ -3,6 +3,7 @@
 //! Invariant: every line is one valid JSON object in UTF-8, whatever the event holds; members are in a fixed order.
 
 mod int;
+pub mod members;
 mod process;
 mod sink;
 
@@ -15,6 +16,7 @@ use events::schema::Ret;
 use events::types::{Fmt, Mem, Type};
 use events::walk::{self, Phase, Sink};
 use events::{Event, Int};
+use members::{self as m, Member};
 use sink::Values;
 
 /// The version of the schema, the member `v` of every line.
@@ -24,12 +26,13 @@ pub const VERSION: u32 = 1;
 pub struct Json {
     opts: Options,
     stack: Vec<usize>,
+    lost: u64,
 }
 
 impl Json {
     /// A view that uses the options `verbose`, `xlat` (numbers for names when raw), `raw`, `fd_names`, `comm` and `numbers`.
     pub fn new(opts: Options) -> Json {
-        Json { opts, stack: Vec::new() }
+        Json { opts, stack: Vec::new(), lost: 0 }
     }
 }
 
@@ -45,6 +48,19 @@ impl View for Json {
         }
         out.push(b'\n');
     }
+
+    fn lost(&mut self, events: u64) {
+        self.lost = events;
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if self.lost > 0 {
+            head(out, LOST);
+            w::key(out, m::LOST.name);
+            w::number(out, self.lost);
+            out.extend_from_slice(b"}\n");
+        }
+    }
 }
 
 /// Appends a text as a JSON string that is safe to show on a terminal.
@@ -52,38 +68,48 @@ pub fn string(text: &str, out: &mut Vec<u8>) {
     w::string(out, text);
 }
 
-/// The members that every line starts with. `name` only where the event has one.
-fn head(v: &mut Values<'_>, kind: &str) {
-    v.out.extend_from_slice(b"{\"v\":");
-    w::number(v.out, VERSION);
-    w::key(v.out, "type");
-    w::string(v.out, kind);
+/// The type of the last line, where events were lost.
+pub const LOST: &str = "lost";
+
+/// The members that every line starts with.
+fn head(out: &mut Vec<u8>, kind: &str) {
+    out.push(b'{');
+    w::key(out, m::VERSION.name);
+    w::number(out, VERSION);
+    w::key(out, m::TYPE.name);
+    w::string(out, kind);
+}
+
+/// Begins a member of a line.
+#[inline]
+fn key(v: &mut Values<'_>, member: &Member) {
+    w::key(v.out, member.name);
 }
 
 /// The thread that the event is about.
 #[inline]
 fn who(ev: &Event<'_>, v: &mut Values<'_>) {
     if let Some(origin) = v.names.origin(ev.tid()) {
-        w::key(v.out, "host");
+        key(v, &m::HOST);
         w::string(v.out, &origin.host);
-        w::key(v.out, "trace");
+        key(v, &m::TRACE);
         w::string(v.out, &origin.trace);
     }
-    w::key(v.out, "pid");
+    key(v, &m::PID);
     w::number(v.out, v.names.own(ev.pid()));
-    w::key(v.out, "tid");
+    key(v, &m::TID);
     w::number(v.out, v.names.own(ev.tid()));
     if v.opts.comm
         && let Some(comm) = v.names.comm(ev.tid())
     {
-        w::key(v.out, "tid_comm");
+        key(v, &m::COMM);
         w::bytes(v.out, comm, false);
     }
 }
 
 /// A moment of the monotonic clock, null where it is not known.
-fn moment(v: &mut Values<'_>, key: &str, ns: Option<u64>) {
-    w::key(v.out, key);
+fn moment(v: &mut Values<'_>, member: &Member, ns: Option<u64>) {
+    key(v, member);
     match ns {
         Some(ns) => w::number(v.out, ns),
         None => w::null(v.out),
@@ -91,7 +117,7 @@ fn moment(v: &mut Values<'_>, key: &str, ns: Option<u64>) {
 }
 
 fn call(ev: &Event<'_>, v: &mut Values<'_>) {
-    head(v, "syscall");
+    head(v.out, CALL);
     call_name(ev, v);
     who(ev, v);
     span(ev, v);
@@ -111,12 +137,12 @@ fn stacks(ev: &Event<'_>, v: &mut Values<'_>) {
 /// When and where a span began and ended.
 #[inline]
 fn span(ev: &Event<'_>, v: &mut Values<'_>) {
-    moment(v, "start_ns", start(ev));
-    moment(v, "end_ns", Some(ev.time()));
+    moment(v, &m::START, start(ev));
+    moment(v, &m::END, Some(ev.time()));
     let (at_entry, at_exit) = ev.cpus();
-    for (key, cpu) in [("cpu", at_entry), ("cpu_exit", at_exit)] {
+    for (member, cpu) in [(&m::CPU, at_entry), (&m::CPU_EXIT, at_exit)] {
         if let Some(cpu) = cpu {
-            w::key(v.out, key);
+            key(v, member);
             w::number(v.out, cpu);
         }
     }
@@ -130,11 +156,11 @@ fn start(ev: &Event<'_>) -> Option<u64> {
 /// `name`; and number and architecture where the name is not enough.
 #[inline]
 fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
-    w::key(v.out, "name");
+    key(v, &m::CALL);
     if ev.schema.name != RAW {
         w::string(v.out, ev.schema.name);
         if let (true, Some(nr)) = (v.opts.numbers, ev.schema.x86_64) {
-            w::key(v.out, "nr");
+            key(v, &m::NR);
             w::number(v.out, nr);
         }
         return;
@@ -150,13 +176,18 @@ fn call_name(ev: &Event<'_>, v: &mut Values<'_>) {
             v.out.remove(at);
         }
     }
-    w::key(v.out, "nr");
+    key(v, &m::NR);
     w::number(v.out, nr);
-    w::key(v.out, "arch");
+    key(v, &m::ARCH);
     let arch = Fmt::Enum(&events::generated::flags::T_AUDIT_ARCH);
     v.value(false);
     v.int(ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
 }
+
+/// The type of lines of calls.
+pub const CALL: &str = "syscall";
+/// The type of lines of other probes.
+pub const PROBE: &str = "probe";
 
 /// The schema of calls that no table knows, and of 32-bit ones.
 const RAW: &str = "raw";
@@ -181,7 +212,7 @@ pub(crate) fn details(ev: &Event<'_>, opts: &Options, names: &dyn Names, stack: 
 /// `args`: those that exist, by name, in the order of the registers.
 #[inline]
 fn arguments(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
-    w::key(v.out, "args");
+    key(v, &m::ARGS);
     object(ev, phase, v);
 }
 
@@ -216,7 +247,7 @@ fn object(ev: &Event<'_>, phase: Phase, v: &mut Values<'_>) {
 /// `ret` and `errno`, and the flags about them.
 #[inline]
 fn result(ev: &Event<'_>, v: &mut Values<'_>) {
-    w::key(v.out, "ret");
+    key(v, &m::RET);
     let unfinished = ev.caps() & CAP_NO_RESULT != 0;
     let errno = ev.errno();
     match errno {
@@ -232,16 +263,16 @@ fn result(ev: &Event<'_>, v: &mut Values<'_>) {
         }
     }
     if ev.is_syscall() {
-        w::key(v.out, "errno");
+        key(v, &m::ERRNO);
         match errno.map(|n| (n, events::errno::lookup(n))) {
             None => w::null(v.out),
             Some((_, Some((name, _)))) => w::string(v.out, name),
             Some((n, None)) => w::number(v.out, n),
         }
     }
-    for (set, key) in [(unfinished, "unfinished"), (ev.caps() & CAP_INTERRUPTED != 0, "interrupted")] {
+    for (set, member) in [(unfinished, &m::UNFINISHED), (ev.caps() & CAP_INTERRUPTED != 0, &m::INTERRUPTED)] {
         if set {
-            w::key(v.out, key);
+            key(v, member);
             w::boolean(v.out, true);
         }
     }

@@ -20,6 +20,7 @@ pub mod profile;
 mod protobuf;
 pub mod record;
 pub mod reorder;
+pub mod schema;
 pub mod script;
 pub mod stack;
 pub mod stack_table;

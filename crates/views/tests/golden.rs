@@ -96,6 +96,14 @@ fn summary_orders_and_columns_are_those_of_strace() {
     assert_eq!(Column::parse(""), None);
 }
 
+/// The last line, where events were lost.
+fn of_losses() -> String {
+    let (mut view, mut out) = (Json::new(Options::default()), Vec::new());
+    view.lost(17);
+    view.end(&mut out);
+    String::from_utf8(out).expect("JSON")
+}
+
 /// What tracers of functions have, as JSON.
 fn of_tracers() -> String {
     let counted = Counted { function: "ns::parse", module: "/usr/bin/app", calls: 76, total: 2_509_622, own: 52_217 };
@@ -164,7 +172,7 @@ fn examples_of_the_documents_are_real() {
     let documents = [
         (
             include_str!("../../../docs/JSON.md"),
-            show(&mut Json::new(Options::default())) + &of_tracers() + &of_processes() + &of_spans(),
+            show(&mut Json::new(Options::default())) + &of_losses() + &of_tracers() + &of_processes() + &of_spans(),
         ),
         (include_str!("../../../docs/RECORD.md"), show(&mut Record::new())),
     ];

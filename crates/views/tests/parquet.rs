@@ -147,7 +147,7 @@ fn read(tables: &[(&str, Vec<u8>)], name: &str) -> Option<Value> {
     Some(serde_json::from_slice(&said.stdout).expect("JSON"))
 }
 
-/// docs/PARQUET.md has all columns, with their types.
+/// docs/PARQUET.md has all columns, with their types and what they mean.
 #[test]
 fn the_page_has_the_schema() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/PARQUET.md");
@@ -156,12 +156,12 @@ fn the_page_has_the_schema() {
     for table in ALL {
         let part = page.split("\n## ").find(|part| part.starts_with(&format!("`{}`", table.name)));
         let part = part.unwrap_or_else(|| panic!("docs/PARQUET.md has no table {}", table.name));
+        assert!(part.replace('\n', " ").contains(table.about), "{}: the page lacks: {}", table.name, table.about);
         let rows: Vec<&str> = part.lines().filter(|line| line.starts_with("| `")).collect();
         assert_eq!(rows.len(), table.columns.len(), "{}: {rows:#?}", table.name);
         for (row, column) in rows.iter().zip(table.columns) {
             let null = if column.optional { ", NULL" } else { "" };
-            let begin = format!("| `{}` | {}{null} | ", column.name, column.kind.name());
-            assert!(row.starts_with(&begin), "{}: {row}, and not: {begin}", table.name);
+            assert_eq!(*row, format!("| `{}` | {}{null} | {} |", column.name, column.kind.name(), column.about));
         }
     }
 }

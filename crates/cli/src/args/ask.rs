@@ -243,6 +243,8 @@ pub enum Subcommand {
     Slab(Slab),
     /// A pattern, and `-v`.
     List(Option<String>, bool),
+    /// A part of it, and `--as json`.
+    Schema(Option<String>, bool),
     Doctor,
     /// The words behind it.
     Help(Vec<String>),
@@ -282,6 +284,7 @@ pub fn subcommand(m: &ArgMatches, started: u64) -> Option<Subcommand> {
         ("session", Some((what, m))) => Subcommand::Session(session(what, m)),
         ("slab", Some((what, m))) => Subcommand::Slab(slab(what, m)),
         ("list", _) => Subcommand::List(text(m, "pattern"), flag(m, "verbose")),
+        ("schema", _) => Subcommand::Schema(text(m, "part"), text(m, "as").is_some_and(|view| view == "json")),
         ("doctor", _) => Subcommand::Doctor,
         ("help", _) => Subcommand::Help(texts(m, "topic")),
         ("man", _) => Subcommand::Man(text(m, "page"), one::<OsString>(m, "output").map(PathBuf::from)),

@@ -30,7 +30,8 @@ pub fn first_screen() -> String {
 pub fn dressed(all: bool) -> Command {
     let mut whole = command();
     whole.build();
-    whole.mut_subcommands(|c| dress(c, all))
+    // Without a command it prints what --help does.
+    whole.mut_subcommands(|c| dress(c, all)).mut_arg("help-all", |a| a.hide(true))
 }
 
 fn dress(c: Command, all: bool) -> Command {

@@ -122,4 +122,4 @@ macro_rules! examples {
 }
 
 // Slow: dozens of command lines each.
-examples! { trace run test record profile graph heap report open diff pack stacks tracer session slab man completions repair }
+examples! { trace run test record profile graph heap report open diff pack stacks tracer session slab schema man completions repair }

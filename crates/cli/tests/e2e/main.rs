@@ -50,6 +50,8 @@ mod heap_valgrind;
 mod in_flight;
 mod injected;
 mod joined;
+#[path = "../../../views/tests/json_schema/mod.rs"]
+mod json_schema;
 mod keep;
 mod kernel;
 mod kernel_functions;
@@ -80,6 +82,7 @@ mod report_probes;
 mod returns;
 mod rights;
 mod sanitizers;
+mod schema;
 mod scribbled;
 mod scripts;
 mod scripts_recorded;

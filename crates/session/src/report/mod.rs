@@ -243,7 +243,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
             let functions = if has_values { trace.data.functions(&trace.known, shown_name) } else { Table::default() };
-            (in_parallel(source, &selection, &functions, make, output, &progress)?, selection)
+            (in_parallel((trace, source), &selection, &functions, make, output, &progress)?, selection)
         }
         (last, _) => {
             opened.extend(last);
@@ -497,7 +497,7 @@ fn in_order(
 
 /// Shows lines that need nothing but the event, and types of functions.
 fn in_parallel(
-    source: Source<'_>,
+    (trace, source): (&Trace, Source<'_>),
     selection: &Selection,
     functions: &Table,
     make: impl Fn() -> Box<dyn View + Send>,
@@ -525,6 +525,10 @@ fn in_parallel(
         progress.show();
         if output.failed() { Flow::Stop } else { Flow::Continue }
     });
+    let (mut last, mut end) = (make(), Vec::new());
+    trace.lost().into_iter().for_each(|lost| last.lost(lost));
+    last.end(&mut end);
+    output.write_lines(&end);
     output.close();
     let (written, trouble) = (output.has_written(), output.take_trouble());
     let tells = any.into_inner();

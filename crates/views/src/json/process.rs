@@ -1,7 +1,8 @@
 //! Events that are not calls, each with a type of its own.
 
+use super::members::{self as m, Member};
 use super::sink::Values;
-use super::{arguments, call_name, head, int, moment, result, span, stacks, start, who};
+use super::{PROBE, arguments, call_name, head, int, key, moment, result, span, stacks, start, who};
 use crate::names as constants;
 use crate::values;
 use crate::write::json as w;
@@ -13,12 +14,12 @@ use events::{Event, Fmt, Int};
 
 /// Writes the line of a `process:` event, without its newline.
 pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
-    head(v, ev.schema.name);
+    head(v.out, ev.schema.name);
     match ev.schema.name {
         "inflight" => return in_flight(ev, v),
         _ => who(ev, v),
     }
-    moment(v, "time_ns", Some(ev.time()));
+    moment(v, &m::TIME, Some(ev.time()));
     members(ev, v);
     stacks(ev, v);
     v.out.push(b'}');
@@ -41,7 +42,7 @@ pub fn object(ev: &Event<'_>, v: &mut Values<'_>) {
 fn members(ev: &Event<'_>, v: &mut Values<'_>) {
     match ev.schema.name {
         "signal" => signal(ev, v),
-        "stop" => signal_name(v, "signal", ev.value_of("signo")),
+        "stop" => signal_name(v, &m::SIGNAL, ev.value_of("signo")),
         "exit" => exit(ev, v),
         "fork" => fork(ev, v),
         "fd" => descriptor(ev, v),
@@ -52,14 +53,14 @@ fn members(ev: &Event<'_>, v: &mut Values<'_>) {
 
 /// Writes the line of a probe that is not a call, without its newline.
 pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
-    head(v, "probe");
-    w::key(v.out, "name");
+    head(v.out, PROBE);
+    key(v, &m::PROBE);
     w::string(v.out, ev.schema.name);
     who(ev, v);
     if ev.is_span() {
         span(ev, v);
     } else {
-        moment(v, "time_ns", Some(ev.time()));
+        moment(v, &m::MOMENT, Some(ev.time()));
     }
     arguments(ev, Phase::In, v);
     let kind = functions::kind(ev.schema);
@@ -68,7 +69,7 @@ pub fn probe(ev: &Event<'_>, v: &mut Values<'_>) {
     } else if let (true, Some(kind)) = (has_values(ev, v), kind) {
         let (found, none) = (ev.bytes_of("values"), &[][..]);
         let (entry, exit) = if kind == Kind::Entry { (found, none) } else { (none, found) };
-        values::json(v.names.signature(ev.value_of("number") as u32), "values", entry, exit, v.out);
+        values::json(v.names.signature(ev.value_of("number") as u32), m::VALUES.name, entry, exit, v.out);
     }
     stacks(ev, v);
     v.out.push(b'}');
@@ -81,30 +82,30 @@ pub fn has_values(ev: &Event<'_>, v: &Values<'_>) -> bool {
     kind.is_some() && v.names.signature(ev.value_of("number") as u32).is_some()
 }
 
-fn number(v: &mut Values<'_>, key: &str, n: i64) {
-    w::key(v.out, key);
+fn number(v: &mut Values<'_>, member: &Member, n: i64) {
+    key(v, member);
     w::number(v.out, n);
 }
 
-fn flag(v: &mut Values<'_>, key: &str, b: bool) {
-    w::key(v.out, key);
+fn flag(v: &mut Values<'_>, member: &Member, b: bool) {
+    key(v, member);
     w::boolean(v.out, b);
 }
 
 /// A member of the event, in the form of its type.
-fn typed(v: &mut Values<'_>, key: &str, value: u64, int: &Int) {
-    w::key(v.out, key);
+fn typed(v: &mut Values<'_>, name: &str, value: u64, int: &Int) {
+    w::key(v.out, name);
     v.value(false);
     v.int(value, int);
 }
 
-fn signal_name(v: &mut Values<'_>, key: &str, signo: u64) {
-    typed(v, key, signo, &Int { size: 4, signed: true, fmt: Fmt::Signal });
+fn signal_name(v: &mut Values<'_>, member: &Member, signo: u64) {
+    typed(v, member.name, signo, &Int { size: 4, signed: true, fmt: Fmt::Signal });
 }
 
-fn text(v: &mut Values<'_>, key: &str, b: &[u8]) {
+fn text(v: &mut Values<'_>, member: &Member, b: &[u8]) {
     if !b.is_empty() {
-        w::key(v.out, key);
+        key(v, member);
         w::bytes(v.out, b, false);
     }
 }
@@ -113,54 +114,54 @@ fn text(v: &mut Values<'_>, key: &str, b: &[u8]) {
 fn signal(ev: &Event<'_>, v: &mut Values<'_>) {
     const CODES_OF_KERNEL: std::ops::Range<i64> = 1..0x80;
     let (signo, code, errno) = (ev.value_of("signo"), ev.value_of("code") as i64, ev.value_of("errno") as i64);
-    signal_name(v, "signal", signo);
-    w::key(v.out, "si_code");
+    signal_name(v, &m::SIGNAL, signo);
+    key(v, &m::SI_CODE);
     match constants::si_code(signo, code) {
         Some(name) => w::string(v.out, name),
         None => w::number(v.out, code),
     }
     if errno != 0 {
-        w::key(v.out, "si_errno");
+        key(v, &m::SI_ERRNO);
         match events::errno::lookup(errno) {
             Some((name, _)) => w::string(v.out, name),
             None => w::number(v.out, errno),
         }
     }
     match signo {
-        4 | 5 | 7 | 8 | 11 if code > 0 => address(ev, v, "si_addr"),
+        4 | 5 | 7 | 8 | 11 if code > 0 => address(ev, v, &m::SI_ADDR),
         17 if CODES_OF_KERNEL.contains(&code) => child(ev, v, code),
         29 if CODES_OF_KERNEL.contains(&code) => {
             let band = ev.value_of("pid") & 0xffff_ffff | ev.value_of("uid") << 32;
-            number(v, "si_band", band as i64);
-            number(v, "si_fd", ev.value_of("value") as i32 as i64);
+            number(v, &m::SI_BAND, band as i64);
+            number(v, &m::SI_FD, ev.value_of("value") as i32 as i64);
         }
         31 if CODES_OF_KERNEL.contains(&code) => {
-            address(ev, v, "si_call_addr");
-            number(v, "si_syscall", ev.value_of("nr") as i64);
+            address(ev, v, &m::SI_CALL_ADDR);
+            number(v, &m::SI_SYSCALL, ev.value_of("nr") as i64);
             let arch = Fmt::Enum(&flags::T_AUDIT_ARCH);
-            typed(v, "si_arch", ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
+            typed(v, m::SI_ARCH.name, ev.value_of("arch"), &Int { size: 4, signed: false, fmt: arch });
         }
         _ if code > 0 => {}
         _ => sender(ev, v, code),
     }
 }
 
-fn address(ev: &Event<'_>, v: &mut Values<'_>, key: &str) {
-    w::key(v.out, key);
+fn address(ev: &Event<'_>, v: &mut Values<'_>, member: &Member) {
+    key(v, member);
     w::addr(v.out, ev.value_of("addr"));
 }
 
 /// Why a child's state changed: an exit status, or a signal.
 fn child(ev: &Event<'_>, v: &mut Values<'_>, code: i64) {
     const CLD_EXITED: i64 = 1;
-    number(v, "si_pid", ev.value_of("pid") as i64);
-    number(v, "si_uid", ev.value_of("uid") as u32 as i64);
+    number(v, &m::SI_PID, ev.value_of("pid") as i64);
+    number(v, &m::SI_UID, ev.value_of("uid") as u32 as i64);
     match code {
-        CLD_EXITED => number(v, "si_status", ev.value_of("status") as i64),
-        _ => signal_name(v, "si_status", ev.value_of("status")),
+        CLD_EXITED => number(v, &m::SI_STATUS, ev.value_of("status") as i64),
+        _ => signal_name(v, &m::SI_STATUS, ev.value_of("status")),
     }
-    number(v, "si_utime", ev.value_of("utime") as i64);
-    number(v, "si_stime", ev.value_of("stime") as i64);
+    number(v, &m::SI_UTIME, ev.value_of("utime") as i64);
+    number(v, &m::SI_STIME, ev.value_of("stime") as i64);
 }
 
 /// Sent by a process (kill, sigqueue), or by a timer.
@@ -168,21 +169,21 @@ fn sender(ev: &Event<'_>, v: &mut Values<'_>, code: i64) {
     const SI_USER: i64 = 0;
     const SI_TIMER: i64 = -2;
     const SI_TKILL: i64 = -6;
-    let (a, b) = if code == SI_TIMER { ("si_timerid", "si_overrun") } else { ("si_pid", "si_uid") };
+    let (a, b) = if code == SI_TIMER { (&m::SI_TIMERID, &m::SI_OVERRUN) } else { (&m::SI_PID, &m::SI_UID) };
     number(v, a, ev.value_of("pid") as i64);
     number(v, b, ev.value_of("uid") as u32 as i64);
     if !matches!(code, SI_USER | SI_TKILL) {
-        w::key(v.out, "si_value");
+        key(v, &m::SI_VALUE);
         w::hex(v.out, ev.value_of("value"));
     }
 }
 
 fn exit(ev: &Event<'_>, v: &mut Values<'_>) {
     match ev.value_of("signo") {
-        0 => number(v, "code", ev.value_of("code") as i64),
+        0 => number(v, &m::CODE, ev.value_of("code") as i64),
         signo => {
-            signal_name(v, "signal", signo);
-            flag(v, "core", ev.value_of("core") != 0);
+            signal_name(v, &m::KILLED, signo);
+            flag(v, &m::CORE, ev.value_of("core") != 0);
         }
     }
 }
@@ -193,20 +194,20 @@ fn thread(ev: &Event<'_>, v: &Values<'_>, value: u64) -> u64 {
 }
 
 fn fork(ev: &Event<'_>, v: &mut Values<'_>) {
-    text(v, "comm", ev.bytes_of("comm"));
+    text(v, &m::CHILD_COMM, ev.bytes_of("comm"));
     let [pid, tid] = ["child", "tid"].map(|name| thread(ev, v, ev.value_of(name)) as i64);
-    number(v, "child", pid);
-    number(v, "child_tid", tid);
-    w::key(v.out, "flags");
+    number(v, &m::CHILD, pid);
+    number(v, &m::CHILD_TID, tid);
+    key(v, &m::CLONE_FLAGS);
     int::names(v.out, &flags::T_CLONE_EXITSIG, ev.value_of("flags"));
 }
 
 fn descriptor(ev: &Event<'_>, v: &mut Values<'_>) {
-    number(v, "fd", ev.value_of("fd") as i64);
-    w::key(v.out, "path");
+    number(v, &m::FD, ev.value_of("fd") as i64);
+    key(v, &m::FD_PATH);
     w::bytes(v.out, ev.bytes_of("path"), false);
-    text(v, "detail", ev.bytes_of("detail"));
-    flag(v, "cloexec", ev.value_of("flags") & 1 != 0);
+    text(v, &m::DETAIL, ev.bytes_of("detail"));
+    flag(v, &m::CLOEXEC, ev.value_of("flags") & 1 != 0);
 }
 
 /// A mapping: its build id in hexadecimal, and only where it is known; so are device and inode.
@@ -250,19 +251,22 @@ fn in_flight(ev: &Event<'_>, v: &mut Values<'_>) {
     match &contained {
         Some(call) => call_name(call, v),
         None => {
-            w::key(v.out, "name");
+            key(v, &m::CALL_IN_FLIGHT);
             w::null(v.out);
         }
     }
     who(ev, v);
-    moment(v, "start_ns", contained.as_ref().and_then(start));
-    moment(v, "time_ns", Some(ev.time()));
+    moment(v, &m::START, contained.as_ref().and_then(start));
+    moment(v, &m::TIME, Some(ev.time()));
     match &contained {
         Some(call) => arguments(call, Phase::In, v),
-        None => v.out.extend_from_slice(b",\"args\":{}"),
+        None => {
+            key(v, &m::ARGS);
+            v.out.extend_from_slice(b"{}");
+        }
     }
-    flag(v, "attach", ev.value_of("attach") == AT_ATTACH);
-    flag(v, "detach", ev.value_of("attach") == AT_DETACH);
+    flag(v, &m::ATTACH, ev.value_of("attach") == AT_ATTACH);
+    flag(v, &m::DETACH, ev.value_of("attach") == AT_DETACH);
     contained.iter().for_each(|call| stacks(call, v));
     v.out.push(b'}');
 }

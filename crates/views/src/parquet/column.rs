@@ -43,6 +43,8 @@ pub struct Column {
     pub kind: Kind,
     /// Whether rows may have nothing there.
     pub optional: bool,
+    /// What it means, and when it is NULL.
+    pub about: &'static str,
 }
 
 /// A value of a row.
@@ -121,6 +123,15 @@ impl Kind {
 }
 
 impl Column {
+    /// What its numbers count, where that is more than a number.
+    pub fn unit(&self) -> Option<&'static str> {
+        match self.name {
+            _ if self.kind == Kind::Time => Some("us"),
+            "bytes" | "size" => Some("bytes"),
+            name => name.ends_with("_ns").then_some("ns"),
+        }
+    }
+
     /// The column as an element of a schema.
     pub fn element(&self) -> Vec<u8> {
         thrift::written(|s| {
