@@ -661,6 +661,7 @@ fn report(c: Command) -> Command {
             ),
         )
         .arg(long_flag("no-script", "Leave out what the script of the recording prints, and show what only it has read"))
+        .arg(redact())
         .arg(long_flag("mappings", "Also show the files that processes mapped (json and record)"))
         .mut_arg("by", |_| {
             value(
@@ -689,6 +690,17 @@ fn span() -> Arg {
     .action(ArgAction::Append)
 }
 
+/// Texts that are not to be shown.
+fn redact() -> Arg {
+    value(
+        "redact",
+        "WHAT",
+        "Leave out what the program has said: env, argv, buffers, strings, paths, addresses, host, all or /REGEX/, with commas; \
+         '[redacted]' stands there (docs/REDACT.md)",
+    )
+    .action(ArgAction::Append)
+}
+
 /// The directory of a trace.
 fn dir(help: &'static str) -> Arg {
     Arg::new("dir").value_name("DIR").value_hint(ValueHint::DirPath).value_parser(value_parser!(OsString)).help(help)
@@ -711,6 +723,7 @@ fn open(c: Command) -> Command {
         )
         .args(selection_args().into_iter().filter(|a| matches!(a.get_id().as_str(), "expr" | "where" | "param")))
         .arg(span())
+        .arg(redact())
         .arg(value("pid", "PID", "Only events of this process or thread").short('p').action(ArgAction::Append))
         .arg(value("from", "TIME", "Only events from TIME on: +1.5 or +200ms after the beginning, 13:45:00, or seconds since the epoch"))
         .arg(value("to", "TIME", "Only events up to TIME"))
@@ -735,6 +748,7 @@ fn pack(c: Command) -> Command {
         .arg(
             dir("The trace").required(true),
         )
+        .arg(redact().hide(true))
         .arg(
             value("symbols", "PATH", "Look for programs and debug information in this directory first")
                 .action(ArgAction::Append)

@@ -4,14 +4,17 @@ use crate::end::{self, End};
 use crate::folder::Folder;
 use crate::format::{Format, Unknown};
 use crate::model::Metadata;
-use crate::native::{Data, Error};
+use crate::native::{Data, Demangle, Error};
 use crate::store::OWN;
 use crate::{classes, generic};
+use events::functions::Table;
+use events::rules::{self, Rules, What};
 use events::{Schema, StreamId, functions};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An open trace.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Trace {
     pub live: bool,
     /// Streams of which packets are missing that the recorder has written.
     pub missing: Vec<Missing>,
+    /// Texts that are not to be shown.
+    pub rules: Option<Arc<dyn Rules>>,
 }
 
 /// What is missing of a stream.
@@ -53,6 +58,26 @@ impl Trace {
             && data.truncated.is_empty()
             && data.unreadable.count == 0
             && data.damage().places == 0
+    }
+
+    /// What its metadata says under this name, to be shown; empty where it says nothing.
+    pub fn said(&self, name: &str) -> String {
+        let what = match name {
+            "hostname" => What::Host,
+            "command" => What::CommandLine,
+            _ => What::Name,
+        };
+        self.shown(what, self.metadata.env_str(name).unwrap_or_default())
+    }
+
+    /// A text of the trace, to be shown.
+    pub fn shown(&self, what: What, text: &str) -> String {
+        self.rules.as_ref().map_or_else(|| text.into(), |rules| rules::string(&**rules, what, text).into_owned())
+    }
+
+    /// The functions that records have by number, with the names that are to be shown ([`Data::functions`]).
+    pub fn functions(&self, demangle: Demangle) -> Table {
+        self.data.functions(&self.known, demangle, self.rules.clone())
     }
 
     /// The classes of its events, as this program has them: those of function records too.
@@ -121,7 +146,7 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
         data = Data::open(&folder, &uuid, format)?;
     }
     let live = locked && end.is_none();
-    let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new() };
+    let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new(), rules: None };
     trace.missing = missing(&trace);
     Ok(Found::Native(Box::new(trace)))
 }

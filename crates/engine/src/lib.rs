@@ -15,6 +15,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod probe_diagnosis;
 pub mod provider;
+pub mod redact;
 pub mod request;
 pub mod resolver;
 pub mod rights;

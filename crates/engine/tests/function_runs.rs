@@ -331,7 +331,7 @@ fn each_thread_is_read_by_itself() {
     };
     assert_eq!(join(&all), join(&wanted));
     assert_eq!(all.iter().filter(|p| p.3).count(), 3);
-    let functions = trace.data.functions(&trace.known, |_| None);
+    let functions = trace.functions(|_| None);
     assert_eq!((functions.get(WORK).map(|f| f.symbol), functions.last()), (Some("_ZN4acme4workEi"), WORK));
 }
 
@@ -421,7 +421,7 @@ fn what_has_no_room_is_counted_and_names_go_last() {
         };
         assert_eq!((of(|t| t.taken), of(|t| t.overwritten) + there), (runs * 1000, runs * 1000), "{name}");
         assert!(there > 10_000 && there < 100_000, "{name}: {there}");
-        assert_eq!(trace.data.functions(&trace.known, |_| None).last(), WORK, "{name}");
+        assert_eq!(trace.functions(|_| None).last(), WORK, "{name}");
         // What is missing at the beginning is shown, and names are there although they are the oldest.
         let text = later(&trace, Selection::all());
         assert_eq!(text.matches("functions:lost(records=0)").count(), 2, "{name}");

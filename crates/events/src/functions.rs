@@ -20,13 +20,14 @@ use crate::encode::{self, Fixed};
 use crate::generated::P_FUNCTION;
 use crate::layout::{self, Layout};
 use crate::names::{FdName, FunctionName, Names};
+use crate::rules::{self, Rules, What};
 use crate::schema::Schema;
 use crate::types::{Fmt, Int, Len, LenFrom, StrKind, Type};
 use crate::values::{self, Signature};
 use crate::{Event, StreamId};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// Bytes of a record.
 pub const RECORD: usize = 8;
@@ -241,6 +242,7 @@ pub struct Table {
     all: Vec<Option<Box<Known>>>,
     bytes: usize,
     signatures: HashMap<u32, Box<Signature>>,
+    rules: Option<Arc<dyn Rules>>,
 }
 
 #[derive(Debug)]
@@ -288,6 +290,11 @@ const MOST: u32 = 1 << 22;
 const MOST_BYTES: usize = 1 << 30;
 
 impl Table {
+    /// Names and files of functions are as these rules want them from now on.
+    pub fn redact(&mut self, rules: Option<Arc<dyn Rules>>) {
+        self.rules = rules;
+    }
+
     /// Learns a function, where `ev` reports one. Of several names of a function the last is its own, the others are aliases. `demangle` makes
     /// of a linker's name the one that is shown; none where that is the same.
     #[inline]
@@ -301,6 +308,7 @@ impl Table {
         let text = |field| String::from_utf8_lossy(ev.bytes_of(field)).into_owned();
         let (number, symbol, module) = (ev.value_of("number") as u32, text("name"), text("path"));
         let name = demangle(&symbol).unwrap_or_else(|| symbol.clone());
+        let (name, symbol, module) = self.shown(name, symbol, module);
         let (build_id, address, aliases) = (ev.bytes_of("build_id").to_vec(), ev.value_of("addr"), Vec::new());
         let mut known = Known { name, symbol, module, build_id, address, aliases };
         let at = number as usize;
@@ -320,6 +328,19 @@ impl Table {
             self.all.resize_with(at + 1, || None);
         }
         self.all[at] = Some(Box::new(known));
+    }
+
+    /// A function's name, the linker's, and its file, as they are to be shown.
+    fn shown(&self, name: String, symbol: String, module: String) -> (String, String, String) {
+        let Some(rules) = &self.rules else { return (name, symbol, module) };
+        let module = rules::string(&**rules, What::Path, &module).into_owned();
+        match rules.text(What::Name, name.as_bytes()).or_else(|| rules.text(What::Name, symbol.as_bytes())) {
+            Some(other) => {
+                let other = String::from_utf8_lossy(&other).into_owned();
+                (other.clone(), other, module)
+            }
+            None => (name, symbol, module),
+        }
     }
 
     fn note_signature(&mut self, ev: &Event<'_>) {

@@ -93,7 +93,8 @@ pub(crate) fn sigset_pack(b: &[u8], sink: &mut dyn Sink) {
     sink.close(Group::Struct, false);
 }
 
-fn exists(s: &Struct, f: &Field, b: &[u8]) -> bool {
+/// Whether a field of a struct is there with these values.
+pub(crate) fn exists(s: &Struct, f: &Field, b: &[u8]) -> bool {
     let Some(c) = &f.cond else { return true };
     let on = &s.fields[usize::from(c.on)];
     let raw = slice(b, on.offset.into(), on.mem.size());

@@ -153,6 +153,27 @@ pub fn control_messages(b: &[u8]) -> impl Iterator<Item = (u32, u32, &[u8])> {
     })
 }
 
+/// An IPv6 address as text; what is shorter is none.
+pub fn inet6_text(b: &[u8]) -> String {
+    <[u8; 16]>::try_from(b).map_or_else(|_| String::new(), |a| Ipv6Addr::from(a).to_string())
+}
+
+/// The IP address of a socket's address, as text.
+pub fn text(b: &[u8]) -> Option<String> {
+    let family = u16::from_le_bytes([*b.first()?, *b.get(1)?]);
+    match family {
+        AF_INET => Some(inet4_text(u32::from_le_bytes(b.get(4..8)?.try_into().ok()?).into())),
+        AF_INET6 => Some(inet6_text(b.get(8..24)?)),
+        _ => None,
+    }
+}
+
+/// The path of a Unix socket's address; of an abstract one with the NUL that it begins with.
+pub fn path(b: &[u8]) -> Option<&[u8]> {
+    let (family, path) = b.split_at_checked(2)?;
+    (family == AF_UNIX.to_le_bytes()).then_some(path).filter(|path| !path.is_empty())
+}
+
 /// Shows an IPv4 address given as the integer that memory holds (network order).
 pub fn inet4_text(v: u64) -> String {
     Ipv4Addr::from((v as u32).to_le_bytes()).to_string()

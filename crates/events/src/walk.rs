@@ -278,7 +278,7 @@ fn message(m: &Msg<'_>, sink: &mut dyn Sink) {
 }
 
 /// The records of a directory buffer: both layouts have `d_reclen` (u16) at 16 (`include/linux/dirent.h`).
-fn entries(b: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn entries(b: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_le_bytes([*b.get(at + 16)?, *b.get(at + 17)?]));

@@ -395,6 +395,8 @@ pub struct Recorded {
     pub to: Option<String>,
     /// `--mappings`
     pub mappings: bool,
+    /// Which texts are not to be shown.
+    pub redact: Vec<String>,
     /// `--follow`
     pub follow: bool,
 }

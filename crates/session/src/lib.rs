@@ -27,6 +27,7 @@ mod preface;
 pub mod profile;
 mod read;
 pub mod record;
+pub mod redact;
 pub mod report;
 pub mod run;
 pub mod running;

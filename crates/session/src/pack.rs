@@ -17,6 +17,10 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<u8> {
+    if !ask.trace.redact.is_empty() {
+        let todo = "what can be given away are views and tables: 'trapline report --redact WHAT --as VIEW=FILE DIR'";
+        return Err(Error::usage("pack --redact", "the trace has all that its program has said", todo));
+    }
     let dir = ask.trace.dir.clone().unwrap_or_default();
     let packed = pack(ask, &dir)?;
     let mut line = Vec::new();

@@ -7,6 +7,7 @@ use ctf::trace::Trace;
 use engine::provider::quoting;
 use engine::request::parse;
 use engine::{Error, Result};
+use events::rules::What;
 use lang::pattern::glob;
 use std::borrow::Cow;
 use views::timeline::Timeline;
@@ -24,10 +25,19 @@ const MOST: usize = 100;
 /// What is asked for, else what the trace was recorded for.
 fn asked(ask: &Ask, trace: &Trace) -> Result<Vec<Definition>> {
     if !ask.table.spans.is_empty() {
-        return ask.table.spans.iter().take(MOST).map(|text| definition(text)).collect();
+        let asked = ask.table.spans.iter().take(MOST).map(|text| Ok(shown(definition(text)?, trace)));
+        return asked.collect();
     }
     let said = (1..=MOST).map_while(|n| trace.metadata.env_str(&format!("{SAID}{n}")));
-    Ok(said.filter_map(|text| definition(text).ok()).collect())
+    Ok(said.filter_map(|text| Some(shown(definition(text).ok()?, trace))).collect())
+}
+
+/// A definition with the names that events are shown with.
+fn shown(asked: Definition, trace: &Trace) -> Definition {
+    let Definition { name, probes, keys, .. } = asked;
+    let probes = probes.map(|probe| trace.shown(What::Probe, &probe));
+    let keys = keys.map(|key| trace.shown(What::Name, &key));
+    Definition { name: trace.shown(What::Name, &name), probes, keys, ..asked }
 }
 
 /// A picture with its spans.

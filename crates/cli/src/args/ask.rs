@@ -161,6 +161,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             from: text(m, "from"),
             to: text(m, "to"),
             mappings: flag(m, "mappings"),
+            redact: texts(m, "redact"),
             follow: flag(m, "follow-recording"),
         },
         started: 0,

@@ -17,6 +17,7 @@ const OFTEN: &[(&str, &str)] = &[
          follow-recording",
     ),
     ("run", "script args cmd attach trace from to format output quiet"),
+    ("open", "output expr where span redact pid from to quiet"),
     ("list", "verbose pattern"),
     ("diff", "as function no-function summary-sort-by rows top of symbols"),
 ];
@@ -44,7 +45,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Views and tables",
-        "as summary-only summary summary-wall-clock summary-sort-by summary-columns latency span hist by unit \
+        "as redact summary-only summary summary-wall-clock summary-sort-by summary-columns latency span hist by unit \
          group rows order percent-limit icicle of top min-age json",
     ),
     (

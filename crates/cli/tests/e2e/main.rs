@@ -76,6 +76,7 @@ mod profile;
 mod real_programs;
 mod record;
 mod recorded_calls;
+mod redact;
 mod repair;
 mod report;
 mod report_probes;

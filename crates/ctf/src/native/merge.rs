@@ -126,7 +126,7 @@ impl Merged<'_> {
             (_, Now::Event(range)) => return Some((&c.bytes[range.clone()], c.stream)),
             (time, Now::Record(r, values)) => {
                 let (data, known, demangle) = (self.data, self.known, self.demangle);
-                let make = || (data.functions(known, demangle), Encoder::default());
+                let make = || (data.functions(known, demangle, None), Encoder::default());
                 let (table, encoder) = self.functions.get_or_insert_with(make);
                 let word = r.function << 1 | u32::from(r.exit);
                 let (name, values) = (table.name(r.function), c.bytes.get(values.clone()).unwrap_or_default());

@@ -15,6 +15,7 @@ use crate::packed;
 use crate::packet::{Info, SIGN, event_length};
 use events::functions::Table;
 use events::generated::{P_EXEC, P_EXIT, P_INFLIGHT, P_PAUSED, P_RESUMED};
+use events::rules::Rules;
 use events::{Event, StreamId};
 pub use merge::Merged;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is wrong with a trace.
 #[derive(Debug, thiserror::Error)]
@@ -244,8 +245,10 @@ impl Data {
     }
 
     /// The functions that records have by number. `demangle` makes of a linker's name the one that is shown; none where that is the same.
-    pub fn functions(&self, known: &[Option<u16>], demangle: Demangle) -> Table {
+    /// `rules` are about the names.
+    pub fn functions(&self, known: &[Option<u16>], demangle: Demangle, rules: Option<Arc<dyn Rules>>) -> Table {
         let (mut table, mut events) = (Table::default(), self.functions_until(known, u64::MAX));
+        table.redact(rules);
         while let Some((bytes, _)) = events.next() {
             if let Ok(ev) = Event::parse(bytes) {
                 table.note(&ev, demangle);

@@ -8,7 +8,9 @@ use crate::plan::Plan;
 use crate::stats::Report;
 use events::StreamId;
 use events::functions::Run;
+use events::rules::Rules;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 use sys::ptrace::Change;
 
@@ -110,6 +112,11 @@ pub trait Backend: Send {
 
     /// The streams that events come from.
     fn streams(&self) -> Vec<StreamId>;
+
+    /// Texts of its events that are not to be shown.
+    fn rules(&self) -> Option<Arc<dyn Rules>> {
+        None
+    }
 
     /// Which processor most of the events of the last round come from.
     fn origin(&self) -> Origin {

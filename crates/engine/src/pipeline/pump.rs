@@ -188,10 +188,11 @@ pub struct Pump<'b> {
 impl<'b> Pump<'b> {
     /// Events of `source` that are selected go to `sinks`.
     pub fn new(source: Source<'b>, selection: Selection, sinks: Vec<Box<dyn Sink + 'b>>) -> Pump<'b> {
+        let world = World::redacted(source.rules());
         Pump {
             source,
             selection,
-            world: World::default(),
+            world,
             outlets: sinks.into_iter().map(|sink| Outlet { sink, open: true }).collect(),
             maps: Maps::new(),
             monitor: None,
@@ -494,7 +495,7 @@ fn pause(times: u32) -> Duration {
     Duration::from_millis((1u64 << times.min(4)).min(16))
 }
 
-/// Shows an event to all sinks that want it. Returns the counter that it belongs to.
+/// Shows an event, without the texts that are not to be shown, to all sinks that want it. Filters have the whole event. Returns the counter that it belongs to.
 #[inline]
 fn show(
     ev: &Event<'_>,
@@ -503,11 +504,15 @@ fn show(
     outlets: &mut [Outlet<'_>],
     (failures, ends): (&mut Vec<Error>, &mut bool),
 ) -> fn(&mut Counters) -> &mut u64 {
-    world.before(ev);
+    let (redacted, original) = (world.redact(ev), ev);
+    let Some(ev) = &redacted.as_deref().map_or(Some(*ev), |bytes| Event::parse(bytes).ok()) else {
+        return |c| &mut c.filtered;
+    };
+    world.before(original, ev);
     let mut counter: fn(&mut Counters) -> &mut u64 = |c| &mut c.filtered;
     if selection.covers(ev) {
         outlets.iter_mut().for_each(|o| o.sink.observe(ev));
-        if selection.passes(ev, world) {
+        if selection.passes(original, world.whole()) {
             counter = |c| &mut c.dropped;
             for outlet in outlets.iter_mut().filter(|o| o.open) {
                 let flow = outlet.sink.event(ev, world);
@@ -517,7 +522,7 @@ fn show(
             }
         }
     }
-    world.after(ev);
+    world.after(original, ev);
     counter
 }
 

@@ -14,6 +14,8 @@ use crate::stats::totals::Totals;
 use crate::stats::{Losses, Report};
 use events::StreamId;
 use events::functions::Run;
+use events::rules::Rules;
+use std::sync::Arc;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -40,6 +42,11 @@ impl<'b> Source<'b> {
     /// The backend's name.
     pub fn name(&self) -> &'static str {
         self.backend.name()
+    }
+
+    /// Texts of its events that are not to be shown.
+    pub fn rules(&self) -> Option<Arc<dyn Rules>> {
+        self.backend.rules()
     }
 
     /// Records what is available and delivers it. Without `room`, or where the recorder has none, what can wait

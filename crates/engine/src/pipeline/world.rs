@@ -5,9 +5,12 @@ use super::stacks::Stacks;
 use crate::resolver::Resolver;
 use events::functions::Table;
 use events::names::{FdName, Frame, FunctionName, Names, NoNames, Stack};
+use events::redact;
+use events::rules::Rules;
 use events::traces::{self, Origin, Renumber};
 use events::{Class, Event};
 use std::cell::RefCell;
+use std::sync::Arc;
 use symbols::demangle;
 
 /// The state of what is traced.
@@ -20,12 +23,34 @@ pub struct World {
     resolvers: Vec<RefCell<Resolver>>,
     /// Where the events of each trace come from, if there are several.
     origins: Vec<Origin>,
+    /// Texts that are not to be shown.
+    rules: Option<Arc<dyn Rules>>,
+    /// With rules: descriptors and threads as they are, for filters.
+    whole: Option<FdTable>,
 }
 
 impl World {
+    /// Knows nothing yet, and will give no text that the rules are about.
+    pub fn redacted(rules: Option<Arc<dyn Rules>>) -> World {
+        let mut world =
+            World { whole: rules.is_some().then(FdTable::default), rules: rules.clone(), ..World::default() };
+        world.functions.redact(rules);
+        world
+    }
+
+    /// The event as it is to be shown, where there are rules.
+    #[inline]
+    pub fn redact(&self, ev: &Event<'_>) -> Option<Vec<u8>> {
+        let rules = self.rules.as_ref()?;
+        let mut shown = Vec::new();
+        redact::event(ev, &**rules, &mut shown);
+        Some(shown)
+    }
+
     /// Keeps names of descriptors too.
     pub fn keep_descriptors(&mut self) {
         self.fds.enable();
+        self.whole.iter_mut().for_each(FdTable::enable);
     }
 
     /// Names the functions of stacks from now on: [`Names::frames`].
@@ -58,13 +83,14 @@ impl World {
         self.stacks.not_held()
     }
 
-    /// Learns what `ev` makes known, before it is shown.
+    /// Learns what an event makes known, before it is `shown`. Files of what was mapped are found by their own names.
     #[inline]
-    pub fn before(&mut self, ev: &Event<'_>) {
-        self.note_code(ev);
-        self.fds.before(ev);
-        self.stacks.note(ev);
-        self.note_function(ev);
+    pub fn before(&mut self, original: &Event<'_>, shown: &Event<'_>) {
+        self.note_code(original);
+        self.fds.before(shown);
+        self.whole.iter_mut().for_each(|whole| whole.before(original));
+        self.stacks.note(shown);
+        self.note_function(original);
     }
 
     /// Learns what a process has mapped, as its own trace has it.
@@ -95,10 +121,16 @@ impl World {
         &self.functions
     }
 
-    /// Learns what holds after `ev`.
+    /// Names for filters, which have whole events.
+    pub fn whole(&self) -> &dyn Names {
+        self.whole.as_ref().map_or(self, |whole| whole)
+    }
+
+    /// Learns what holds after an event.
     #[inline]
-    pub fn after(&mut self, ev: &Event<'_>) {
-        self.fds.after(ev);
+    pub fn after(&mut self, original: &Event<'_>, shown: &Event<'_>) {
+        self.fds.after(shown);
+        self.whole.iter_mut().for_each(|whole| whole.after(original));
     }
 }
 
@@ -129,8 +161,12 @@ impl Names for World {
     }
     fn frames(&self, pid: u32, time: u64, stack: &Stack<'_>, each: &mut dyn FnMut(&Frame<'_>)) {
         // It is busy only where `each` asks again.
+        let own = traces::own(pid);
         match self.resolvers.get(traces::of(pid)).and_then(|r| r.try_borrow_mut().ok()) {
-            Some(mut resolver) => resolver.frames(traces::own(pid), time, stack, each),
+            Some(mut resolver) => match &self.rules {
+                Some(rules) => resolver.frames(own, time, stack, &mut |frame| redact::frame(&**rules, frame, each)),
+                None => resolver.frames(own, time, stack, each),
+            },
             None => NoNames.frames(pid, time, stack, each),
         }
     }

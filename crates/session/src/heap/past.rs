@@ -38,7 +38,8 @@ pub fn without_allocations(trace: &Trace) -> Error {
 /// How the heap of a trace is shown.
 pub fn style_of(ask: &Ask, trace: &Trace, clocks: Clocks) -> Result<Style> {
     let mut style = style(ask)?;
-    let program = trace.metadata.env_str("command").unwrap_or_default().split(' ').next().unwrap_or_default();
+    let command = trace.said("command");
+    let program = command.split(' ').next().unwrap_or_default();
     style.options.name = program.rsplit('/').next().unwrap_or_default().to_string();
     style.realtime_offset = clocks.realtime_offset;
     Ok(style)

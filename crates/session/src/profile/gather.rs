@@ -566,7 +566,8 @@ mod tests {
         encode::fixed(&mut bytes, &P_STACK, &Layout::of(&P_STACK), &fixed, &values);
         let frames: Vec<u8> = frames.iter().flat_map(|f| f.to_le_bytes()).collect();
         encode::many_tail(&mut bytes, &frames, 8);
-        world.before(&Event::parse(&bytes).unwrap());
+        let ev = Event::parse(&bytes).unwrap();
+        world.before(&ev, &ev);
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub fn run(ask: &Ask, dir: &Path) -> Result<u8> {
     if !matches!(kind, "text" | "json") {
         return Err(Error::usage(format!("--as {kind}"), "not for a trace of another tracer", "text or json"));
     }
+    if !ask.trace.redact.is_empty() {
+        let todo = "record with trapline, whose events have types";
+        return Err(Error::usage("--redact", "not for a trace of another tracer", todo));
+    }
     if ask.trace.follow {
         return Err(Error::usage("--follow", "not for a trace of another tracer", "show it when it is complete"));
     }

@@ -16,6 +16,7 @@ use crate::filter;
 use crate::heap::past as heap;
 use crate::manner::Manner;
 use crate::output::Output;
+use crate::redact;
 use crate::run::interrupts::Interrupts;
 use crate::show::{Shown, Sinks, ToOutput, Views};
 use crate::spans;
@@ -77,20 +78,21 @@ pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) ->
     };
     // A limited trace has many files, which are all open at once.
     let _ = sys::process::raise_file_limit();
+    let rules = redact::rules(ask)?;
     if !ask.trace.more.is_empty() || !ask.trace.clock_offset.is_empty() {
         let dirs: Vec<PathBuf> = std::iter::once(&dir).chain(&ask.trace.more).cloned().collect();
-        return several::run(ask, &several::Set::open(ask, several::named(&dirs)?)?);
+        return several::run(ask, &several::Set::open(ask, several::named(&dirs)?, rules)?);
     }
     let (dir, is_parent) = the_trace(dir)?;
     if is_parent {
-        let set = several::Set::open(ask, several::named(std::slice::from_ref(&dir))?)?;
+        let set = several::Set::open(ask, several::named(std::slice::from_ref(&dir))?, rules)?;
         return if set.traces.is_empty() { foreign::run(ask, &dir) } else { several::run(ask, &set) };
     }
     if ask.table.by.as_ref().is_some_and(|by| view::is_of_traces(by)) {
-        return several::run(ask, &several::Set::open(ask, several::named(&[dir])?)?);
+        return several::run(ask, &several::Set::open(ask, several::named(&[dir])?, rules)?);
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
-        Found::Native(trace) => native(ask, &trace, beside),
+        Found::Native(trace) => native(ask, &Trace { rules, ..*trace }, beside),
         Found::Foreign => foreign::run(ask, &dir),
     }
 }
@@ -235,14 +237,16 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     let source = Source::new(backend, None);
     // Lines alone are made on all processors.
     let alone = directories.is_empty() && matches!(&opened[..], [(view, _)] if view.is_lines_only());
-    let lines = lines.filter(|_| alone && !names && !follow && !ask.format.depends_on_others() && !clocks.no_strangers);
+    let is_plain = trace.rules.is_none();
+    let lines = lines
+        .filter(|_| is_plain && alone && !names && !follow && !ask.format.depends_on_others() && !clocks.no_strangers);
     let (shown, selection) = match (opened.pop(), lines) {
         (Some((_, output)), Some(make)) => {
             let options = screen::options(ask, &output, clocks)?;
             let make = || make(options.clone());
             // Types of functions' values, where there are any.
             let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
-            let functions = if has_values { trace.data.functions(&trace.known, shown_name) } else { Table::default() };
+            let functions = if has_values { trace.functions(shown_name) } else { Table::default() };
             (in_parallel((trace, source), &selection, &functions, make, output, &progress)?, selection)
         }
         (last, _) => {

@@ -44,7 +44,7 @@ pub fn profile_of(
     }
     let classes = selected_classes(trace, selection);
     profile::has_selected_stacks(&trace.dir, &classes)?;
-    let style = Style::of(ask, trace.metadata.env_str("command").unwrap_or_default().to_string(), clocks)?;
+    let style = Style::of(ask, trace.said("command"), clocks)?;
     Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
 }
 

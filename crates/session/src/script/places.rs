@@ -121,7 +121,7 @@ impl Catalogue {
             program: None,
             starts: false,
             recorded: Some(trace.classes().collect()),
-            functions: has_values.then(|| trace.data.functions(&trace.known, shown_name)),
+            functions: has_values.then(|| trace.functions(shown_name)),
             found,
             known: RefCell::default(),
             types: KernelTypes::default(),

@@ -89,7 +89,9 @@ pub fn report(ask: &Ask) -> Result<u8> {
 /// The script of a trace, which prints its lines among those of a view. With a part of the events its results would be others.
 fn again(ask: &Ask, trace: &Trace, clocks: Clocks) -> Option<report::Beside> {
     let env = |name: &str| trace.metadata.env_str(name);
-    let text = env(TEXT).filter(|_| !ask.script.none && filter::used(ask).is_empty())?;
+    // Its own texts, and what it prints of others, no rule knows.
+    let is_shown = !ask.script.none && ask.trace.redact.is_empty() && filter::used(ask).is_empty();
+    let text = env(TEXT).filter(|_| is_shown)?;
     let source = (env(NAME).unwrap_or("script").to_string(), text.to_string());
     let several = |prefix: &str| -> Vec<String> {
         (1..).map_while(|n| env(&format!("{prefix}{n}")).map(str::to_string)).collect()

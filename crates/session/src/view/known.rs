@@ -49,7 +49,7 @@ impl Functions for Known {
 impl Known {
     /// The functions of a trace; of those that are `wanted`, if some are named. Functions are one only if `selection` treats them alike.
     pub fn new(trace: &Trace, demangle: Demangle, wanted: &Wanted, selection: &Selection) -> Known {
-        let table = trace.data.functions(&trace.known, shown_name);
+        let table = trace.functions(shown_name);
         let shown = demangle.shown();
         let all = 0..=table.last();
         let name = |n| table.get(n).and_then(|f| Some(shown(&f)).filter(|s| s != f.name).map(Into::into));

@@ -50,7 +50,7 @@ pub fn open(making: Making<'_>) -> Result<Box<dyn Sink>> {
     let uuid = trace.metadata.uuid.unwrap_or_default();
     let about = About {
         trace: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
-        host: trace.metadata.env_str("hostname").unwrap_or_default().to_owned(),
+        host: trace.said("hostname"),
         begin: trace.data.span().map_or(0, |span| span.0),
         realtime_offset: clocks.realtime_offset,
     };

@@ -7,6 +7,7 @@ use ctf::trace::Trace;
 use engine::heap::classes as heap;
 use engine::request::functions::Functions;
 use events::StreamId;
+use events::rules::What;
 use events::stream::Scope;
 use std::collections::{BTreeMap, HashMap};
 use views::View;
@@ -20,10 +21,10 @@ pub fn of_trace(trace: &Trace, clocks: Clocks, whole: bool) -> Table {
     let mut view = TraceStats::new(about(trace, clocks));
     streams(trace).into_iter().for_each(|s| view.stream(s));
     for (name, n) in trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken) {
-        view.taken(name, *n);
+        view.taken(&trace.shown(What::Probe, name), *n);
     }
     for (name, n) in trace.end.iter().flat_map(|e| &e.dropped) {
-        view.dropped(name, *n);
+        view.dropped(&trace.shown(What::Probe, name), *n);
     }
     enablings(trace).into_iter().for_each(|e| view.enabling(e));
     view
@@ -76,7 +77,7 @@ pub fn json(table: Table) -> Box<dyn View> {
 
 /// The trace as a whole.
 fn about(trace: &Trace, clocks: Clocks) -> trace_stats::Trace {
-    let env = |name: &str| trace.metadata.env_str(name).unwrap_or_default().to_string();
+    let env = |name: &str| trace.said(name);
     let version = ["tracer_major", "tracer_minor", "tracer_patchlevel"]
         .map(|n| trace.metadata.env_int(n).unwrap_or(0).to_string())
         .join(".");
@@ -151,5 +152,10 @@ fn enablings(trace: &Trace) -> Vec<trace_stats::Enabling> {
         nth += u16::from(!is_agents(&e.name));
         if is_agents(&e.name) { None } else { counted(nth) }
     };
-    lines.map(|e| trace_stats::Enabling { kept: kept(&e), ..e }).collect()
+    // A filter has texts of its own.
+    let shown = |name: String| match trace.rules {
+        Some(_) => trace.shown(What::Probe, name.split(" /").next().unwrap_or_default()),
+        None => name,
+    };
+    lines.map(|e| trace_stats::Enabling { kept: kept(&e), name: shown(e.name), ..e }).collect()
 }

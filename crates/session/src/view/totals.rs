@@ -295,7 +295,7 @@ pub fn graph(calls: &Calls<'_>, to: &mut To<'_>, language: Language) -> Result<(
 
 /// A flame graph.
 pub fn flame(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let title = calls.trace.metadata.env_str("command").unwrap_or_default().to_owned();
+    let title = calls.trace.said("command");
     let graph = Flame { title, by: By::Nothing, icicle: to.ask.profile.icicle };
     graph.write(&calls.stacks(), to.output.buffer());
     Ok(())

@@ -11,6 +11,7 @@ use crate::stats::Report;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
+use events::rules::Rules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub struct Recorded<'t> {
     before: Option<Merged<'t>>,
     events: Merged<'t>,
     progress: Arc<Progress>,
+    rules: Option<Arc<dyn Rules>>,
     stopped: bool,
 }
 
@@ -64,7 +66,7 @@ impl<'t> Recorded<'t> {
     pub fn new(trace: &'t Trace, from: u64, to: u64) -> Recorded<'t> {
         let events = trace.data.events(&trace.known, from, to).named(shown_name);
         let before = from.checked_sub(1).map(|until| trace.data.functions_until(&trace.known, until));
-        Recorded { before, events, progress: Arc::default(), stopped: false }
+        Recorded { before, events, progress: Arc::default(), rules: trace.rules.clone(), stopped: false }
     }
 
     /// A handle that shows the progress, also later.
@@ -94,6 +96,10 @@ impl Backend for Recorded<'_> {
         };
         self.progress.set(self.events.bytes_read(), self.events.events_read());
         Polled { events: n, ended }
+    }
+
+    fn rules(&self) -> Option<Arc<dyn Rules>> {
+        self.rules.clone()
     }
 
     /// Never sleeps: what is recorded is there.

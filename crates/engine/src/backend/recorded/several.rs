@@ -14,6 +14,7 @@ use crate::stats::Report;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
+use events::rules::Rules;
 use events::traces::Renumber;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -92,14 +93,17 @@ pub struct Several<'t> {
     begun: usize,
     order: Order,
     progress: Arc<Progress>,
+    rules: Option<Arc<dyn Rules>>,
     stopped: bool,
 }
 
 impl<'t> Several<'t> {
     /// Of these traces.
     pub fn new(parts: Vec<Part<'t>>, order: Order) -> Several<'t> {
+        // They are those of the report, the same for all traces.
+        let rules = parts.first().and_then(|part| part.trace.rules.clone());
         let readers = parts.into_iter().map(Reader::new).collect();
-        Several { readers, heads: BinaryHeap::new(), begun: 0, order, progress: Arc::default(), stopped: false }
+        Several { readers, heads: BinaryHeap::new(), begun: 0, order, progress: Arc::default(), rules, stopped: false }
     }
 
     /// A handle that shows the progress, also later.
@@ -160,6 +164,10 @@ impl Backend for Several<'_> {
 
     fn streams(&self) -> Vec<StreamId> {
         Vec::new()
+    }
+
+    fn rules(&self) -> Option<Arc<dyn Rules>> {
+        self.rules.clone()
     }
 
     /// What was dropped during the recordings is reported for each trace as a whole.

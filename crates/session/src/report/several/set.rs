@@ -7,9 +7,11 @@ use ctf::folder::reason;
 use ctf::trace::{Found, Trace};
 use engine::pipeline::functions::shown_name;
 use engine::{Error, Result};
+use events::rules::Rules;
 use events::traces::{MOST, Origin, Renumber};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Traces, opened.
 pub struct Set {
@@ -32,11 +34,11 @@ pub struct Named {
 }
 
 impl Set {
-    /// Opens traces; what cannot be opened is reported and left out, unless nothing can.
+    /// Opens traces, of which texts that the `rules` are about are not shown; what cannot be opened is reported and left out, unless nothing can.
     ///
     /// # Errors
     /// None of them can be read, there are too many, or an offset is of no trace.
-    pub fn open(ask: &Ask, named: Vec<Named>) -> Result<Set> {
+    pub fn open(ask: &Ask, named: Vec<Named>, rules: Option<Arc<dyn Rules>>) -> Result<Set> {
         if named.len() > MOST {
             let why = format!("{} traces are too many to be shown as one", named.len());
             return Err(Error::usage("report", why, format!("name at most {MOST}")));
@@ -45,7 +47,7 @@ impl Set {
         for Named { dir, itself } in named {
             let trouble = match ctf::trace::open(&dir) {
                 Ok(Found::Native(trace)) if trace.metadata.uuid.is_none_or(|uuid| seen.insert(uuid)) => {
-                    traces.push(*trace);
+                    traces.push(Trace { rules: rules.clone(), ..*trace });
                     continue;
                 }
                 Ok(Found::Native(_)) => {
@@ -120,7 +122,7 @@ fn renumber(traces: &[Trace]) -> Vec<Renumber> {
     let numbers = |(nth, trace): (usize, &Trace)| {
         let of = Renumber { nth: nth as u32, time: to_wall(trace), functions };
         if ctf::classes::has_functions(&trace.metadata) {
-            functions = functions.saturating_add(trace.data.functions(&trace.known, shown_name).last());
+            functions = functions.saturating_add(trace.functions(shown_name).last());
         }
         of
     };
@@ -153,7 +155,7 @@ fn origins(traces: &[Trace]) -> Vec<Origin> {
         let rest = common.as_ref().and_then(|c| dir.strip_prefix(c).ok()).filter(|rest| !rest.as_os_str().is_empty());
         rest.unwrap_or(dir).display().to_string()
     };
-    let host = |trace: &Trace| trace.metadata.env_str("hostname").unwrap_or_default().to_owned();
+    let host = |trace: &Trace| trace.said("hostname");
     let mut all: Vec<Origin> = traces
         .iter()
         .zip(&dirs)

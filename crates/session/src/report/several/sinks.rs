@@ -190,9 +190,9 @@ impl Making<'_> {
 
     /// The command that was traced; of several, how many traces there are.
     fn command(&self) -> String {
-        let mut all = self.set.traces.iter().map(|trace| trace.metadata.env_str("command").unwrap_or_default());
+        let mut all = self.set.traces.iter().map(|trace| trace.said("command"));
         let first = all.next().unwrap_or_default();
-        if all.all(|other| other == first) { first.into() } else { format!("{} traces", self.set.traces.len()) }
+        if all.all(|other| other == first) { first } else { format!("{} traces", self.set.traces.len()) }
     }
 }
 
