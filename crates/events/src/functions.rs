@@ -17,7 +17,7 @@
 
 use crate::dynamic::{self, Field};
 use crate::encode::{self, Fixed};
-use crate::generated::P_FUNCTION;
+use crate::generated::{P_FUNCTION, P_STACK};
 use crate::layout::{self, Layout};
 use crate::names::{FdName, FunctionName, Names};
 use crate::rules::{self, Rules, What};
@@ -196,6 +196,11 @@ pub enum Kind {
     Lost,
     /// [`begun`].
     Begun,
+}
+
+/// Whether events only define what other events refer to, a function or a stack. Their time may be before their process begins.
+pub fn is_definition(schema: &Schema) -> bool {
+    [P_FUNCTION.id, P_STACK.id].contains(&schema.id)
 }
 
 /// What a class is to functions, if it is one of theirs.

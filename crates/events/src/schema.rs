@@ -1,6 +1,5 @@
 //! Schemas: what a probe's event carries.
 
-use crate::generated::{P_FUNCTION, P_STACK};
 pub use crate::types::Dir;
 use crate::types::{Cond, Int, Type};
 
@@ -106,11 +105,6 @@ impl Schema {
     /// Whether its events have a start, a result and processors.
     pub fn is_span(&self) -> bool {
         self.extent == Extent::Span
-    }
-
-    /// Whether its events only define what other events refer to. Their time may be before their process begins.
-    pub fn is_definition(&self) -> bool {
-        [P_STACK.id, P_FUNCTION.id].contains(&self.id)
     }
 
     /// Index of the argument `name`.

@@ -236,7 +236,7 @@ impl View for Parquet {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         self.stats.event(ev, names, out);
         self.last = self.last.max(ev.time());
-        if ev.schema.is_definition() {
+        if records::is_definition(ev.schema) {
             return;
         }
         self.rows += 1;

@@ -431,7 +431,7 @@ impl View for Timeline {
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         self.stats.event(ev, names, out);
-        if ev.schema.is_definition() {
+        if records::is_definition(ev.schema) {
             return;
         }
         if ev.schema.id == P_PAUSED.id || ev.schema.id == P_RESUMED.id {

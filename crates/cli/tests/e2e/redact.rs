@@ -124,6 +124,37 @@ fn hex(word: &str) -> String {
 }
 
 #[test]
+fn several_traces_have_no_more() {
+    let (Some(first), Some(second)) = (recorded(), recorded()) else { return };
+    let traces = [&first, &second].map(|dir| dir.join("t").display().to_string());
+    let shown = |options: &[&str]| {
+        let words = [&["report", "-q", "-yy", "-Y", "-v", &traces[0], &traces[1]], options].concat();
+        let out = lab::run(&mut lab::trapline(User::Me, &words));
+        assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+        out.out()
+    };
+    let host = sys::proc::host_name();
+    let ways: [&[&str]; 6] = [
+        &[],
+        &["--as", "json"],
+        &["--latency=path"],
+        &["--as", "processes-json"],
+        &["--as", "html"],
+        &["--as", "stats"],
+    ];
+    for way in ways {
+        let secret = |text: &str| WORDS.iter().any(|word| text.contains(word));
+        let with = shown(&[way, &["--redact", "host,/xyzzy|plugh/"]].concat());
+        assert!(!with.is_empty() && !secret(&with), "{way:?}: {with}");
+        assert!(secret(&shown(way)), "{way:?}");
+        assert!(
+            host.is_empty() || way != ["--as", "json"] || !with.contains(&format!("\"host\":\"{host}\"")),
+            "{with}"
+        );
+    }
+}
+
+#[test]
 fn each_word_is_about_its_texts() {
     let (Some(python), Some(dir)) = (testkit::python("duckdb", "duckdb, pytz"), recorded()) else { return };
     let lines = |options: &[&str]| {
