@@ -5,7 +5,8 @@
 mod build;
 
 use events::Event;
-use events::names::{FdName, Names, NoNames};
+use events::names::{AT_FDCWD, FdName, Names, NoNames};
+use events::traces::{self, Origin, Renumber};
 use expect_test::expect_file;
 use views::options::{FdNames, HexStrings, Precision, Prefix, Stamp, Xlat};
 use views::text::Text;
@@ -50,6 +51,32 @@ fn ends_that_are_hidden() {
     assert_eq!(shown(Options { no_exits: true, no_superseded: true, ..Options::default() }), "7 9");
     // Of a process whose end was shown, nothing is known: another one may have its number.
     assert_eq!(shown(Options { no_strangers: true, ..Options::default() }), "7 8 7");
+}
+
+#[test]
+fn several_traces() {
+    struct Hosts([Origin; 2]);
+    impl Names for Hosts {
+        fn fd(&self, _: u32, _: i32) -> Option<&FdName> {
+            None
+        }
+        fn comm(&self, _: u32) -> Option<&[u8]> {
+            None
+        }
+        fn origin(&self, id: u32) -> Option<&Origin> {
+            self.0.get(traces::of(id))
+        }
+    }
+    let host = |name: &str| Origin { host: name.into(), label: name.into(), width: 5, ..Origin::default() };
+    let names = Hosts([host("web-1"), host("web-2")]);
+    let opens = build::Call::new("openat").arg("dfd", AT_FDCWD as u64).str("filename", b"/etc/app.conf").ret(3);
+    let (mut view, mut out) = (Text::new(Options::default()), Vec::new());
+    for (nth, id) in [(0, 22591), (1, 4711)] {
+        let mut event = opens.clone().who(id, id).encode();
+        Renumber { nth, ..Renumber::default() }.event(&mut event);
+        view.event(&Event::parse(&event).unwrap(), &names, &mut out);
+    }
+    expect_file!["golden/several_traces.txt"].assert_eq(&String::from_utf8(out).unwrap());
 }
 
 #[test]

@@ -179,13 +179,14 @@ fn names_take_no_more_than_their_share() {
     assert_eq!(view.to_json()["total"]["calls"], 3000);
 }
 
-/// Every example of a table in the document, which are the blocks of no language, is what a table showed.
+/// Every example of output in the document, which are the blocks of no language, is what a view showed.
 #[test]
 fn examples_of_the_document_are_real() {
     let goldens = [
         include_str!("golden/latency_call.txt"),
         include_str!("golden/trace_stats.txt"),
         include_str!("golden/by_stack.txt"),
+        include_str!("golden/several_traces.txt"),
     ];
     let document = include_str!("../../../docs/REPORT.md");
     let blocks = document.split("```").skip(1).step_by(2).filter(|block| block.starts_with('\n'));

@@ -73,7 +73,7 @@ pub fn schema(value: &Value, kind: &str) -> Json {
 /// The unit of a member's numbers.
 pub fn unit(value: &Value) -> Option<&'static str> {
     match value {
-        Value::Time | Value::MaybeTime => Some("ns of CLOCK_MONOTONIC"),
+        Value::Time | Value::MaybeTime => Some("ns of CLOCK_MONOTONIC; of several traces, since the epoch"),
         Value::Ticks => Some("clock ticks"),
         _ => None,
     }
