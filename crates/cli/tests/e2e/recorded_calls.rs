@@ -34,8 +34,9 @@ fn counts(t: &Trace) -> BTreeMap<String, usize> {
 fn the_program_does_not_notice() {
     each_ptracer(|user| {
         let Some(program) = lab::program("own_calls") else { return };
-        let alone = lab::run(&mut lab::as_user(user, &[&program])).out();
-        assert!(alone.ends_with("descriptors: 0\n"), "{alone}");
+        let alone = lab::run(&mut lab::as_user(user, &[&program]));
+        assert!(alone.out().ends_with("descriptors: 0\n"), "{} {}", alone.code(), alone.stderr);
+        let alone = alone.out();
         let recorded = trace(user, &["-f"], &[&program]);
         assert_eq!((recorded.outcome.code(), recorded.outcome.out()), (0, alone.clone()));
         let stopped = trace(user, &["-f", "--no-seccomp"], &[&program]);

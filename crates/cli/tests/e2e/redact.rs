@@ -139,7 +139,7 @@ fn several_traces_have_no_more() {
         &["--as", "json"],
         &["--latency=path"],
         &["--as", "processes-json"],
-        &["--as", "html"],
+        &["--as", "tree"],
         &["--as", "stats"],
     ];
     for way in ways {
