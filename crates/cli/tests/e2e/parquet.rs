@@ -106,7 +106,11 @@ fn questions_are_answered_as_other_reports_do() {
         assert_eq!(of(title).iter().filter(is).count(), n, "{title}: {:#?}", of(title));
     };
     has("Which files are looked for and missing?", &[("path", json!("/nowhere/settings")), ("calls", json!(14))], 1);
-    has("Who has caused a storm of fsync?", &[("syncs", json!(20))], 2);
+    // The 20 of each run are in one second, or in two.
+    let storms = of("Who has caused a storm of fsync?");
+    let of_runs: BTreeSet<Option<i64>> = storms.iter().map(|row| row["pid"].as_i64()).collect();
+    assert_eq!(of_runs.len(), 2, "{storms:#?}");
+    assert!(storms.iter().all(|row| row["syncs"].as_i64().is_some_and(|n| (10..=20).contains(&n))), "{storms:#?}");
     has("Which files are opened again and again?", &[("opens", json!(25))], 2);
     has("Which files are written in small pieces?", &[("bytes_per_write", json!(5.0)), ("writes", json!(40))], 1);
     has("Which files were replaced by renaming?", &[("times", json!(2))], 1);
