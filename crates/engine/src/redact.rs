@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What stands instead of a text, or of what an expression has found of one.
+/// The replacement of a text, or of the part that an expression has found.
 pub const MARK: &str = "[redacted]";
 
 /// The words, with what they are about.

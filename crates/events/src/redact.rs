@@ -189,7 +189,7 @@ fn of_struct(s: &Struct, what: What, b: &mut [u8], rules: &dyn Rules) {
     }
 }
 
-/// Characters or bytes in a field, which what stands instead is cut to.
+/// Characters or bytes in a field: a replacement is cut to its size.
 fn fixed(what: What, b: &mut [u8], ends: bool, rules: &dyn Rules) {
     let length = b.iter().position(|&c| c == 0).filter(|_| ends).unwrap_or(b.len());
     if let Some(other) = rules.text(what, &b[..length]) {

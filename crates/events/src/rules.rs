@@ -1,4 +1,4 @@
-//! Rules about texts that are not to be shown: what a text is, and what stands instead.
+//! Rules about texts that are not to be shown: kinds of texts, and their replacements.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub enum What {
 
 /// Which texts are replaced.
 pub trait Rules: std::fmt::Debug + Send + Sync {
-    /// What stands instead of a text; none: it stays as it is.
+    /// The replacement of a text; none: it stays as it is.
     fn text(&self, what: What, text: &[u8]) -> Option<Vec<u8>>;
 }
 

@@ -7,8 +7,8 @@
 //!  └───────┴────────────┘
 //! ```
 //!
-//! [`Renumber`] changes an event in its place, and its time to a clock that all traces share. Whoever keeps something by thread or process
-//! needs to know nothing of traces; whoever shows a number shows [`own`].
+//! [`Renumber`] changes an event in its place, and its time to a clock that all traces share. Tables by thread or process
+//! need to know nothing of traces; views show [`own`] numbers.
 
 use crate::generated as g;
 use crate::origin::BITS;

@@ -154,6 +154,33 @@ fn several_traces_have_no_more() {
     }
 }
 
+/// Names of probes have files in them, also where each trace says what it has taken and dropped.
+#[test]
+fn statistics_name_no_file() {
+    if lab::bpf_refused().is_some() {
+        return testkit::skip("root", "no kernel backend");
+    }
+    let Some(program) = testkit::compile("gcc", "secrets", "secrets.c", &["-O1", "-g"]) else { return };
+    let dir = lab::scratch();
+    let secret = dir.join("xyzzyprogram");
+    fs::copy(program, &secret).expect("a copy");
+    let run = |words: &[&str]| {
+        let out = lab::run(lab::trapline(User::Me, words).current_dir(&dir));
+        assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+        out.out()
+    };
+    let probe = format!("uprobe:{}:plugh", secret.display());
+    for trace in ["t", "u"] {
+        run(&["record", "-q", "-o", trace, "-e", &probe, "--", "./xyzzyprogram", "first"]);
+    }
+    for traces in [&["t"][..], &["t", "u"]] {
+        let stats = |options: &[&str]| run(&[&["report", "-q", "--as", "stats"], traces, options].concat());
+        assert!(stats(&[]).contains(WORDS[0]), "{traces:?}");
+        let with = stats(&["--redact", "all"]);
+        assert!(with.contains("uprobe:[redacted]:plugh") && !with.contains(WORDS[0]), "{with}");
+    }
+}
+
 #[test]
 fn each_word_is_about_its_texts() {
     let (Some(python), Some(dir)) = (testkit::python("duckdb", "duckdb, pytz"), recorded()) else { return };

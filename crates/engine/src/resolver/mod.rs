@@ -102,7 +102,7 @@ impl Origin {
         }
     }
 
-    /// The same, where events have times since the epoch.
+    /// Of events with times since the epoch.
     pub fn on_wall_clock(self) -> Origin {
         match self {
             Origin::Trace { dir, same_host, same_boot, .. } => {

@@ -49,17 +49,18 @@ pub fn of_traces<'t>(traces: impl Iterator<Item = (&'t Trace, &'t str, i64)>, cl
             ..s
         };
         rows.extend(streams(trace).into_iter().map(named));
-        taken.extend(trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken));
-        dropped.extend(trace.end.iter().flat_map(|e| &e.dropped));
+        let shown = |(probe, n): &(String, u64)| (trace.shown(What::Probe, probe), *n);
+        taken.extend(trace.end.iter().filter(|_| whole).flat_map(|e| &e.taken).map(shown));
+        dropped.extend(trace.end.iter().flat_map(|e| &e.dropped).map(shown));
         enabled.extend(enablings(trace));
     }
     let mut view = TraceStats::new(all);
     rows.into_iter().for_each(|row| view.stream(row));
     for (probe, n) in taken {
-        view.taken(probe, *n);
+        view.taken(&probe, n);
     }
     for (probe, n) in dropped {
-        view.dropped(probe, *n);
+        view.dropped(&probe, n);
     }
     enabled.into_iter().for_each(|enabling| view.enabling(enabling));
     view

@@ -24,7 +24,7 @@ pub enum Value {
     Kind,
     /// Text that trapline or the kernel has named.
     Name,
-    /// Such text, or null.
+    /// A name, or null.
     MaybeName,
     /// Bytes of a program: text, an object where they are not UTF-8.
     Text,
@@ -32,7 +32,7 @@ pub enum Value {
     Number,
     /// A time, ns of the monotonic clock.
     Time,
-    /// Such a time, or null.
+    /// A time, or null.
     MaybeTime,
     /// Clock ticks (sysconf(_SC_CLK_TCK) a second).
     Ticks,

@@ -30,7 +30,7 @@ pub enum Order {
     Traces,
 }
 
-/// A trace, and what is read of it.
+/// A trace, with its window of time.
 pub struct Part<'t> {
     /// The trace.
     pub trace: &'t Trace,
