@@ -55,7 +55,7 @@ use process::Process;
 use record_filter::RecordFilter;
 use server::{Counts, Said};
 use silent::Silent;
-pub use start::{Offer, no_command, possible};
+pub use start::{Offer, possible, preloaded_file};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

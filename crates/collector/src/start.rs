@@ -177,7 +177,11 @@ impl Agent {
     pub fn start(plan: &Plan, functions: &Functions) -> Result<Agent> {
         match &plan.target {
             Target::Command(command) => Agent::start_command(plan, functions, command),
-            Target::Pids(pids) => Agent::attach(plan, functions, pids),
+            Target::Pids(pids) => {
+                let mut agent = Agent::attach(plan, functions, pids, plan.paused)?;
+                agent.tree = Some(Tree::default());
+                Ok(agent)
+            }
             Target::All { .. } => Err(Error::usage("-a", "functions are traced in one program", "use -p PID")),
         }
     }
@@ -192,8 +196,17 @@ impl Agent {
         Ok(agent)
     }
 
+    /// Attaches to processes, to all of them or to none, beside another backend, which reports them. Nothing is recorded before
+    /// [`Order::Start`](engine::control::Order::Start).
+    ///
+    /// # Errors
+    /// The processes cannot be attached to.
+    pub fn attach_beside(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+        Agent::attach(plan, functions, pids, true)
+    }
+
     /// Attaches to processes; to all of them, or to none.
-    fn attach(plan: &Plan, functions: &Functions, pids: &[i32]) -> Result<Agent> {
+    fn attach(plan: &Plan, functions: &Functions, pids: &[i32], paused: bool) -> Result<Agent> {
         bounds::begin_session();
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let mut planner = Planner::new(functions.clone(), ticks_per_ms());
@@ -215,8 +228,7 @@ impl Agent {
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
         let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
         let (mut agent, plans) =
-            serve(listener, planner, users, room, plan.paused, filter, functions, &plan.enablings, begin)?;
-        agent.tree = Some(Tree::default());
+            serve(listener, planner, users, room, paused, filter, functions, &plan.enablings, begin)?;
         for process in running {
             // Dropped, the agent detaches from those that have been attached to.
             process.attach(&name, &plans)?;
@@ -231,10 +243,12 @@ fn network_of(pid: i32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/net")).ok()
 }
 
-/// Why a target is refused that is no command, where functions are traced beside other probes.
-pub fn no_command() -> Error {
-    let todo = "trace its functions alone, or start the command under trapline";
-    Error::usage("-p", "functions of a running process share a trace with nothing else", todo)
+/// The file from which programs load the agent that attached processes execute.
+///
+/// # Errors
+/// It cannot be put anywhere.
+pub fn preloaded_file() -> Result<PathBuf> {
+    file::place(false)
 }
 
 /// Whether functions can be traced here.

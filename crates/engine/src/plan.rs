@@ -79,6 +79,8 @@ pub struct Plan {
     pub call_captures: Vec<CallCaptures>,
     /// How user stacks are found.
     pub unwind: Unwind,
+    /// Samples are taken by the perf backend beside the ptracer, which traces the calls: bytes of its rings.
+    pub samples_beside: Option<usize>,
     /// Bytes of each stack that the perf backend copies: a multiple of 8.
     pub copied_stack: u32,
     /// The kernel is to measure what programs cost, which costs them some more.
@@ -185,7 +187,12 @@ impl Plan {
 
     /// The name of what carries it out.
     pub fn backend_name(&self) -> &'static str {
-        if self.is_joined() { self.backend.with_agent() } else { self.backend.name() }
+        match (self.is_joined(), self.samples_beside) {
+            (true, Some(_)) => "ptrace+perf+agent",
+            (false, Some(_)) => "ptrace+perf",
+            (true, None) => self.backend.with_agent(),
+            (false, None) => self.backend.name(),
+        }
     }
 
     /// The upper half of the addresses of code whose calls are not the program's: the agent's.

@@ -23,6 +23,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         refiltered: false,
         call_captures: Vec::new(),
         unwind: Default::default(),
+        samples_beside: None,
         copied_stack: 0,
         measure: false,
         no_duration: false,

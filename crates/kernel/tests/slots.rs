@@ -29,6 +29,7 @@ fn plan(target: Target, (slots, no_duration): Session) -> Plan {
         refiltered: false,
         call_captures: Vec::new(),
         unwind: Default::default(),
+        samples_beside: None,
         copied_stack: 0,
         measure: false,
         target,

@@ -220,7 +220,7 @@ pub fn plan(
     let in_place = probes.iter().filter(|e| e.point.is_some());
     let mut classes: Vec<_> = in_place.flat_map(|e| e.classes()).copied().collect();
     if let Some(of_agent) = &of_agent {
-        only_command(&target, &of_agent.functions)?;
+        only_processes(&target, &of_agent.functions)?;
         classes.extend(of_agent.classes());
     }
     filter::apply(ask, &mut selection, &classes)?;
@@ -292,14 +292,11 @@ fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Op
     Ok(Some(OfAgent { functions, enablings }))
 }
 
-/// Refuses what cannot be traced with functions and other probes: processes that run already.
-fn only_command(target: &Target, functions: &Functions) -> Result<()> {
-    if !matches!(target, Target::Command(_)) {
-        let todo = match functions.none {
-            true => "record its heap alone, or start the command under trapline",
-            false => "start the command under trapline",
-        };
-        return Err(Error::usage("-p", "a running process has no agent", todo));
+/// Refuses the whole machine: the agent goes into the processes that are named.
+fn only_processes(target: &Target, functions: &Functions) -> Result<()> {
+    if matches!(target, Target::All { .. }) {
+        let why = format!("{} are traced in one program", functions.what());
+        return Err(Error::usage("-a", why, "use -p PID, or start the command"));
     }
     Ok(())
 }
@@ -309,10 +306,7 @@ pub fn plan_functions(ask: &Ask, of_agent: OfAgent, mut selection: Selection) ->
     let target = target::target(ask)?;
     let classes = of_agent.classes();
     let OfAgent { functions, enablings } = of_agent;
-    if matches!(target, Target::All { .. }) {
-        let why = format!("{} are traced in one program", functions.what());
-        return Err(Error::usage("-a", why, "use -p PID, or start the command"));
-    }
+    only_processes(&target, &functions)?;
     // How processes have ended is known of the command only.
     selection.lives = false;
     filter::apply(ask, &mut selection, &classes)?;

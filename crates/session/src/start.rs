@@ -1,6 +1,6 @@
 //! How a session starts: the backend that its plan names, and what takes the events from it.
 
-use crate::joined;
+use crate::joined::{self, Sampled};
 use collector::Agent;
 use engine::error::{Error, Result};
 use engine::pipeline::backend::Backend;
@@ -18,7 +18,7 @@ use unprivileged::{perf, ptrace};
 /// with `live` also to the caller that polls. The environment of the plan's command gets what loads the agent, where functions are
 /// traced beside something else.
 pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
-    let offer = joined::offer(plan)?;
+    let mut beside = joined::offer(plan)?;
     let plan = &*plan;
     let first: Box<dyn Backend> = match plan.backend {
         plan::Backend::Agent => {
@@ -39,10 +39,14 @@ pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Sour
         }
         plan::Backend::Kernel => {
             rights::of_targets(&plan.target)?;
+            beside = beside.or(joined::inject(plan)?);
             Box::new(Kernel::start(plan)?)
         }
         plan::Backend::Perf => {
             rights::of_targets(&plan.target)?;
+            // Each thread has rights of its own: before there are others.
+            rights::act_as_the_user();
+            beside = beside.or(joined::inject(plan)?);
             Box::new(perf::Perf::start(plan)?)
         }
         _ if matches!(plan.target, Target::All { .. }) => {
@@ -52,10 +56,19 @@ pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Sour
                 "leave --backend out, or use -p PID",
             ));
         }
-        plan::Backend::Auto | plan::Backend::Ptrace => Box::new(ptrace::Session::start(plan)?),
+        plan::Backend::Auto | plan::Backend::Ptrace => {
+            let mut session = ptrace::Session::start(plan)?;
+            beside = beside.or(joined::inject(plan)?);
+            let samples = Sampled::samples(&mut session, plan)?;
+            session.attach();
+            match samples {
+                Some(samples) => Box::new(Sampled::new(Box::new(session), samples)),
+                None => Box::new(session),
+            }
+        }
     };
-    let backend = match offer {
-        Some(offer) => Box::new(joined::Joined::start(first, offer, plan)?),
+    let backend = match beside {
+        Some(beside) => Box::new(joined::Joined::start(first, beside, plan)?),
         None => first,
     };
     let mut source = Source::new(backend, keep);

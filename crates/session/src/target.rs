@@ -58,6 +58,7 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
         refiltered: false,
         call_captures: Vec::new(),
         unwind,
+        samples_beside: None,
         copied_stack,
         measure: false,
         no_duration: false,
@@ -136,8 +137,12 @@ fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
     let first = plan.probes().next().map(|e| format!("-e {}", e.name));
     let kernel = rights::kernel_backend_is_usable();
-    let free = plan.unwind == Unwind::Auto && ask.tracing.backend.as_ref().is_none_or(|b| b == "auto");
+    let backend = ask.tracing.backend.as_deref();
+    let free = plan.unwind == Unwind::Auto && backend.is_none_or(|b| b == "auto");
     let falls_back = free && kernel.is_err() && first.is_some();
+    if plan.unwind == Unwind::Auto && first.is_some() && (falls_back || backend == Some("ptrace")) && has_calls(plan) {
+        return copy_stacks_beside_calls(ask, plan, why);
+    }
     if !asked && !falls_back {
         return Ok(false);
     }
@@ -147,12 +152,11 @@ fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
         let why = format!("-e {}: only the kernel backend has this probe, or what it captures", e.name);
         return if asked { Err(Error::failed(option, why, format!("leave out {option}"))) } else { Ok(false) };
     }
-    if !plan.calls().is_empty() || !plan.call_captures.is_empty() || first.is_none() {
-        let what = "samples and system calls are recorded together by the kernel backend only";
-        let todo =
-            kernel.err().map_or_else(|| format!("leave out {option}"), |why| format!("{why}; or record them apart"));
+    if has_calls(plan) || first.is_none() {
         return Err(match first {
-            Some(first) => Error::failed(first, what, todo),
+            Some(first) => {
+                Error::failed(first, "it records samples, and no system calls", format!("leave out {option}"))
+            }
             None => {
                 let what = "it copies the stacks of samples, and there are none";
                 Error::failed(option, what, "add -e profile:hz:99")
@@ -163,13 +167,7 @@ fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
         let why = "stacks are copied of the threads of a command or a process only";
         return Err(Error::failed(format!("-a {option}"), why, "use -p PID, or the kernel backend"));
     }
-    if let Err(why) = rights::copied_stacks() {
-        return Err(Error::failed(
-            first.unwrap_or_default(),
-            "samples can be taken neither by bpf(2) nor by perf_event_open(2)",
-            why,
-        ));
-    }
+    may_copy_stacks(first.unwrap_or_default())?;
     *why = match kernel {
         _ if asked => "as requested".into(),
         Err(why) => format!("auto: {why}; samples with copied stacks need no privilege"),
@@ -179,6 +177,34 @@ fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     if ask.tracing.buffer.is_none() {
         plan.buffer = Backend::Perf.buffer();
     }
+    Ok(true)
+}
+
+/// Whether calls are wanted.
+fn has_calls(plan: &Plan) -> bool {
+    !plan.calls().is_empty() || !plan.call_captures.is_empty()
+}
+
+/// Refuses samples where the user may take none. `first`: the first probe.
+fn may_copy_stacks(first: String) -> Result<()> {
+    let what = "samples can be taken neither by bpf(2) nor by perf_event_open(2)";
+    rights::copied_stacks().map_err(|why| Error::failed(first, what, why))
+}
+
+/// Has the ptracer trace the calls, and the perf backend take the samples, where these two can do all that is asked.
+fn copy_stacks_beside_calls(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
+    let only_ustack = plan.call_captures.iter().all(CallCaptures::is_user_stack);
+    if plan.probes().any(|e| e.point.is_none() || !perf::can_carry(e))
+        || !only_ustack
+        || matches!(plan.target, Target::All { .. })
+    {
+        return Ok(false);
+    }
+    may_copy_stacks(plan.probes().next().map(|e| format!("-e {}", e.name)).unwrap_or_default())?;
+    plan.samples_beside = Some(if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Perf.buffer() });
+    plan.backend = Backend::Ptrace;
+    plan.on_full = on_full(ask).unwrap_or(Backend::Ptrace.on_full());
+    why.push_str("; samples with copied stacks need no privilege");
     Ok(true)
 }
 

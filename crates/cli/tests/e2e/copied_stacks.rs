@@ -213,7 +213,10 @@ fn what_copied_stacks_cannot_do_is_refused_in_one_line() {
         (&["profile", "--unwind", "what"], "no such way"),
         (&["profile", "--unwind", "copy", "--on-full", "block"], "cannot block the target"),
         (&["profile", "--off-cpu"], "tracepoints of the scheduler"),
-        (&["record", "-e", "openat", "-e", "profile:hz:99"], "recorded together by the kernel backend only"),
+        (
+            &["record", "-e", "openat", "-e", "profile:hz:99", "--unwind", "copy"],
+            "it records samples, and no system calls",
+        ),
         (&["record", "-e", "openat", "--backend", "perf"], "there are none"),
         (
             &["record", "-e", "software:page-faults:1,begin", "--unwind", "copy"],

@@ -365,8 +365,7 @@ fn the_command_s_end_is_the_session_s() {
 #[test]
 fn what_cannot_be_traced_together_is_said_in_a_line() {
     for (args, why) in [
-        (&["record", "-e", "function:main,openat", "-p", "1"][..], "a running process has no agent"),
-        (&["record", "-e", "function:main,openat", "-a"], "a running process has no agent"),
+        (&["record", "-e", "function:main,openat", "-a"][..], "functions are traced in one program"),
         (&["record", "-e", "function:main,openat /args.dfd == 1/", "--", "true"], "unknown field 'args.dfd'"),
         (&["graph", "--syscalls", "--backend", "agent", "--", "true"], "it traces functions, and no system calls"),
     ] {

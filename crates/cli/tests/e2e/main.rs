@@ -60,6 +60,7 @@ mod lab;
 mod left;
 mod limits;
 mod list;
+mod mixes;
 mod no_duration;
 mod odd_files;
 mod old_traces;

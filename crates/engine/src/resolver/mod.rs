@@ -282,7 +282,11 @@ impl Resolver {
                     let offset = Some(address - start);
                     each(&Frame { function: name, module, offset, guessed, ..Frame::default() });
                 }
-                None => each(&unknown),
+                None => {
+                    // Calls that the process records itself are made by code of trapline, which has no file and no frame.
+                    let is_own = address >> 32 == sys::intercept::CODE >> 32;
+                    each(&Frame { module: if is_own { "[trapline]" } else { "" }, ..unknown })
+                }
             };
         };
         let module = self.paths.get(&id).cloned().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! Functions beside calls and probes: a backend that starts the command, and the agent in it.
+//! Functions beside calls and probes: a backend that starts the command, or that attaches to processes, and the agent in it.
 //!
 //! ```text
 //!  offer: the agent's file, a socket ─► the command's environment ─► the first backend starts it ─► the agent's threads
+//!  -p:    the agent is injected, and waits ─► the first backend attaches ─► the agent records
 //!
 //!  first: calls, probes, processes ─► loading: what loads the agent is left out ─┐
 //!  agent: functions ────────────────────────────────────────────────────────────┴─► settled: the lesser of both ─► one source
@@ -11,6 +12,7 @@
 //! with the first backend: it follows all processes.
 
 mod loading;
+mod sampled;
 
 use collector::{self as agent, Agent, Offer};
 use engine::control::{Enabled, Order, Preparer, State};
@@ -23,6 +25,7 @@ use events::functions::Run;
 use events::generated::{P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId};
 use loading::Loading;
+pub use sampled::Sampled;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -34,42 +37,83 @@ const ROUND: Duration = Duration::from_millis(1);
 
 /// Both backends.
 pub struct Joined {
+    name: &'static str,
     first: Box<dyn Backend>,
     agent: Agent,
     loading: Loading,
+    /// The agent waits for the first backend to begin.
+    waiting: bool,
     first_ended: bool,
     /// All events of the first backend up to that time have come, ns.
     settled: u64,
 }
 
-/// What the command needs to load the agent, put into its environment; none where the plan needs only one backend.
+/// The agent's side of a session of both, before the first backend starts.
+pub enum Prepared {
+    /// What the command needs to load the agent, put into its environment.
+    Offered(Offer),
+    /// The agent is in the processes that are attached to, and waits.
+    Injected(Box<Agent>),
+}
+
+/// What the command needs to load the agent; none where the plan needs only one backend, or attaches to processes.
 ///
 /// # Errors
-/// There is no command, or it cannot load the agent.
-pub fn offer(plan: &mut Plan) -> Result<Option<Offer>> {
-    if !plan.is_joined() {
+/// The command cannot load the agent.
+pub fn offer(plan: &mut Plan) -> Result<Option<Prepared>> {
+    let is_joined = plan.is_joined();
+    let Target::Command(command) = &mut plan.target else { return Ok(None) };
+    if !is_joined {
         return Ok(None);
     }
-    let Target::Command(command) = &mut plan.target else { return Err(agent::no_command()) };
     let offer = Offer::new(command)?;
     let variables = offer.variables(command);
     command.image = command.image.with(&variables.each_ref().map(|(name, value)| (*name, &**value)));
-    Ok(Some(offer))
+    Ok(Some(Prepared::Offered(offer)))
+}
+
+/// Injects the agent into the processes of the plan; none where the plan needs only one backend, or starts a command. A process has one
+/// tracer by ptrace(2), and the calls of the injection are not the program's: the first backend attaches afterwards.
+///
+/// # Errors
+/// The processes cannot be attached to.
+pub fn inject(plan: &Plan) -> Result<Option<Prepared>> {
+    let (true, Target::Pids(pids)) = (plan.is_joined(), &plan.target) else { return Ok(None) };
+    let functions = plan.functions.clone().unwrap_or_default();
+    Ok(Some(Prepared::Injected(Box::new(Agent::attach_beside(plan, &functions, pids)?))))
 }
 
 impl Joined {
-    /// Joins the agent to a backend that has started the command.
+    /// Joins the agent to a backend that has started the command, or attached to processes.
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(first: Box<dyn Backend>, offer: Offer, plan: &Plan) -> Result<Joined> {
-        let functions = plan.functions.clone().unwrap_or_default();
+    pub fn start(first: Box<dyn Backend>, prepared: Prepared, plan: &Plan) -> Result<Joined> {
         let delivered = plan.delivered_calls();
         // Orders may ask for others later.
         let is_delivered = |call: &Schema| plan.named || delivered.contains(call);
-        let loading = Loading::new(offer.file(), |call| plan.class_of(call), is_delivered);
-        let agent = offer.serve(plan, &functions, first.command())?;
-        Ok(Joined { first, agent, loading, first_ended: false, settled: 0 })
+        let file = match &prepared {
+            Prepared::Offered(offer) => offer.file().to_path_buf(),
+            Prepared::Injected(_) => agent::preloaded_file()?,
+        };
+        let loading = Loading::new(&file, |call| plan.class_of(call), is_delivered);
+        let (agent, waiting) = match prepared {
+            Prepared::Offered(offer) => {
+                let functions = plan.functions.clone().unwrap_or_default();
+                (offer.serve(plan, &functions, first.command())?, false)
+            }
+            Prepared::Injected(agent) => (*agent, !plan.paused),
+        };
+        Ok(Joined { name: plan.backend_name(), first, agent, loading, waiting, first_ended: false, settled: 0 })
+    }
+
+    /// Has the agent record from now on, once the first backend has begun: it reports the processes.
+    fn begin(&mut self) {
+        if self.waiting && self.first.has_begun() {
+            self.waiting = false;
+            // A start is never refused.
+            let _ = self.agent.control(Order::Start);
+        }
     }
 }
 
@@ -118,13 +162,27 @@ impl Deliver for Second<'_> {
     }
 }
 
+/// Adds what another backend says of the session.
+fn add_state(state: &mut State, other: State) {
+    state.streams.extend(other.streams);
+    state.losses.add(&other.losses);
+    state.filtered.add(&other.filtered);
+    state.enablings.extend(other.enablings);
+}
+
+/// Adds what another backend reports at the end.
+fn add_report(report: &mut Report, other: Report) {
+    report.losses.add(&other.losses);
+    report.filtered.add(&other.filtered);
+    report.enablings.extend(other.enablings);
+    report.lines.extend(other.lines);
+    report.trouble.extend(other.trouble);
+    report.left_out.extend(other.left_out);
+}
+
 impl Backend for Joined {
     fn name(&self) -> &'static str {
-        match self.first.name() {
-            "kernel" => "kernel+agent",
-            "perf" => "perf+agent",
-            _ => "ptrace+agent",
-        }
+        self.name
     }
 
     fn has_begun(&self) -> bool {
@@ -134,6 +192,7 @@ impl Backend for Joined {
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
         let began = time::monotonic();
         let mut polled = Polled { events: 0, ended: self.first_ended };
+        self.begin();
         if !self.first_ended {
             let mut first = First { loading: &mut self.loading, last: None, each };
             polled = self.first.poll(room, &mut first);
@@ -166,6 +225,7 @@ impl Backend for Joined {
     }
 
     fn control(&mut self, order: Order) -> Result<State> {
+        self.waiting &= !matches!(order, Order::Stop | Order::Start);
         let (first, second) = match order {
             Order::Stop => (Order::Stop, Order::Stop),
             Order::Start => (Order::Start, Order::Start),
@@ -179,17 +239,14 @@ impl Backend for Joined {
         };
         // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent
         // refuses is not done by the other either.
-        let (mut state, second) = if matches!(first, Order::Start) {
+        let (mut state, mut second) = if matches!(first, Order::Start) {
             (self.first.control(first)?, self.agent.control(second)?)
         } else {
             let second = self.agent.control(second)?;
             (self.first.control(first)?, second)
         };
-        state.streams.extend(second.streams);
-        state.losses.add(&second.losses);
-        state.filtered.add(&second.filtered);
-        state.enablings.extend(second.enablings);
-        state.agents = second.agents;
+        state.agents = second.agents.take();
+        add_state(&mut state, second);
         Ok(state)
     }
 
@@ -229,14 +286,9 @@ impl Backend for Joined {
     }
 
     fn report(&mut self) -> Report {
-        let (mut report, second) = (self.first.report(), self.agent.report());
-        report.losses.add(&second.losses);
-        report.filtered.add(&second.filtered);
-        report.enablings.extend(second.enablings);
-        report.lines.extend(second.lines);
-        report.planned = second.planned;
-        report.trouble.extend(second.trouble);
-        report.left_out.extend(second.left_out);
+        let (mut report, mut second) = (self.first.report(), self.agent.report());
+        report.planned = std::mem::take(&mut second.planned);
+        add_report(&mut report, second);
         report
     }
 }

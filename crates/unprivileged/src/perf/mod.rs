@@ -92,8 +92,31 @@ impl Perf {
             Target::Command(cmd) => Some(Waiting::fork(cmd, &[])?),
             _ => None,
         };
+        let mut perf = Perf::new(plan, plan.buffer)?;
+        match (&mut waiting, &plan.target) {
+            (Some(waiting), _) => perf.begin(waiting)?,
+            (None, target) => perf.attach_to(target)?,
+        }
+        Ok(perf)
+    }
+
+    /// Opens the events beside a backend that has started the command, which has executed nothing yet, or that attaches.
+    ///
+    /// # Errors
+    /// The user may not; a target that is not there.
+    pub fn beside(plan: &Plan, command: Option<i32>) -> Result<Perf> {
+        let mut perf = Perf::new(plan, plan.samples_beside.unwrap_or(plan.buffer))?;
+        match command {
+            Some(pid) => perf.open(pid)?,
+            None => perf.attach_to(&plan.target)?,
+        }
+        Ok(perf)
+    }
+
+    /// Without any target. `buffer`: bytes of a ring.
+    fn new(plan: &Plan, buffer: usize) -> Result<Perf> {
         let _ = process::raise_file_limit();
-        let rings = Rings::new(&plan.probes().collect::<Vec<_>>(), plan.copied_stack, plan.buffer)?;
+        let rings = Rings::new(&plan.probes().collect::<Vec<_>>(), plan.copied_stack, buffer)?;
         let mut perf = Perf {
             rings,
             merge: Merge::default(),
@@ -115,28 +138,34 @@ impl Perf {
         if perf.held {
             perf.mark(&g::P_PAUSED);
         }
-        match (&mut waiting, &plan.target) {
-            (Some(waiting), _) => perf.begin(waiting)?,
-            (None, Target::Pids(pids)) => {
-                for pid in pids {
-                    perf.attach(proc::process_of(*pid).unwrap_or(*pid))?;
-                }
-                if !perf.held {
-                    perf.rings.tick(true);
-                }
-            }
-            _ => {}
-        }
         Ok(perf)
+    }
+
+    /// Opens the events of the processes of the target.
+    fn attach_to(&mut self, target: &Target) -> Result<()> {
+        let Target::Pids(pids) = target else { return Ok(()) };
+        for pid in pids {
+            self.attach(proc::process_of(*pid).unwrap_or(*pid))?;
+        }
+        if !self.held {
+            self.rings.tick(true);
+        }
+        Ok(())
+    }
+
+    /// Opens the events of a command that has executed nothing yet.
+    fn open(&mut self, pid: i32) -> Result<()> {
+        let begin = if self.held { Begin::Told } else { Begin::Exec };
+        self.rings.add(pid, begin).map_err(|e| of_command(&e))?;
+        self.processes.begin(pid as u32, pid as u32, b"trapline".to_vec());
+        Ok(())
     }
 
     /// Opens the events of the command, and releases it.
     fn begin(&mut self, waiting: &mut Waiting) -> Result<()> {
         let pid = waiting.pid;
-        let cannot = |e: std::io::Error| Error::failed("the command", e.to_string(), "see 'trapline doctor'");
-        self.rings.add(pid, if self.held { Begin::Told } else { Begin::Exec }).map_err(cannot)?;
-        self.ended = Some(process::pidfd(pid, false).map_err(cannot)?);
-        self.processes.begin(pid as u32, pid as u32, b"trapline".to_vec());
+        self.open(pid)?;
+        self.ended = Some(process::pidfd(pid, false).map_err(|e| of_command(&e))?);
         waiting.release();
         self.command = Launched::new(pid, waiting.failure());
         Ok(())
@@ -310,6 +339,11 @@ impl Perf {
             ..Report::default()
         }
     }
+}
+
+/// Why the command cannot be sampled.
+fn of_command(e: &std::io::Error) -> Error {
+    Error::failed("the command", e.to_string(), "see 'trapline doctor'")
 }
 
 /// Why a process cannot be attached to.

@@ -57,13 +57,15 @@ pub struct Session {
     ring: Reader,
     ptracer: i32,
     reaped: Option<i32>,
+    /// While it is open, the ptracer waits before it attaches.
+    held: Option<OwnedFd>,
     scratch: Vec<u8>,
     /// Events that were taken out of the ring while the ptracer was waited for.
     waiting: Vec<Vec<u8>>,
 }
 
 impl Session {
-    /// Starts the ptracer, and through it the command or the attach. Must be called before any thread is started.
+    /// Starts the ptracer, which waits for [`attach`](Session::attach). Must be called before any thread is started.
     pub fn start(plan: &Plan) -> Result<Session> {
         let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
         engine::rights::act_as_the_user();
@@ -75,12 +77,35 @@ impl Session {
         }
         let parent = process::own_pid();
         let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
-        let (ptracer, ring) = process::fork(ring, || {
-            tracer_main(plan, writer, parent, gate);
+        let (begin, held) = process::pipe().map_err(|e| cannot("pipe", e))?;
+        let (ptracer, (ring, held)) = process::fork((ring, held), || {
+            tracer_main(plan, writer, parent, gate, begin);
             0
         })
         .map_err(|e| cannot("fork", e))?;
-        Ok(Session { ring, ptracer, reaped: None, scratch: Vec::new(), waiting: Vec::new() })
+        Ok(Session { ring, ptracer, reaped: None, held: Some(held), scratch: Vec::new(), waiting: Vec::new() })
+    }
+
+    /// The command's process id; it has executed nothing before [`attach`](Session::attach).
+    ///
+    /// # Errors
+    /// It could not be forked.
+    pub fn forked(&mut self) -> Result<i32> {
+        loop {
+            match self.ring.control().command() {
+                Some(pid) => return Ok(pid),
+                None if self.finished() => {
+                    return Err(Error::failed("fork", "the command is not there", "free some processes"));
+                }
+                None => std::thread::sleep(Duration::from_micros(50)),
+            }
+        }
+    }
+
+    /// Has the ptracer start the command, or attach to the processes of the plan. Dropped before that, it ends, and the command with it.
+    pub fn attach(&mut self) {
+        // One that has been killed is noticed elsewhere.
+        let _ = self.held.take().map(|held| process::write_byte(&held, 1));
     }
 
     /// Whether no more events will come.
@@ -305,7 +330,7 @@ fn refusal(pid: i32, e: &io::Error) -> (i32, i32) {
 }
 
 /// The life of the ptracer process.
-fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd)) {
+fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd), begin: OwnedFd) {
     let seen = plan.seen_calls();
     let job = Job {
         calls: seen.by_number(),
@@ -336,6 +361,8 @@ fn tracer_main(plan: &Plan, ring: Writer, parent: i32, gate: (OwnedFd, OwnedFd))
         _ => Ok((None, gate.1)),
     };
     match forked.and_then(|forked| tracer::become_tracer().map(|()| forked)) {
+        // The front end has given up, or has ended.
+        Ok(_) if !matches!(process::read_byte(&begin), Ok(Some(_))) => ring.finish(),
         Ok((command, gate)) => {
             let _ = process::hold_no_files(gate.as_fd());
             let mut t = Tracer::new(job, Emitter::new(ring, plan.on_full, parent));
