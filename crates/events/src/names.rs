@@ -45,6 +45,10 @@ pub trait Names {
     fn ids(&self, _tid: u32) -> (Option<u32>, Option<u32>) {
         (None, None)
     }
+    /// The processor whose stream the event is of, where it is of one.
+    fn cpu(&self) -> Option<u32> {
+        None
+    }
     /// Where thread or process `id` was traced; none where there is one trace.
     fn origin(&self, _id: u32) -> Option<&Origin> {
         None

@@ -7,6 +7,7 @@ pub mod advance;
 pub mod call_diff;
 pub mod call_events;
 pub mod calls;
+mod descriptors;
 pub mod escape;
 pub mod heap;
 pub mod json;

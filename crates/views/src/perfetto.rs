@@ -119,6 +119,8 @@ pub const BEGIN: u64 = 1;
 pub const END: u64 = 2;
 pub const INSTANT: u64 = 3;
 pub const COUNTER: u64 = 4;
+/// CounterDescriptor.Unit: UNIT_COUNT.
+pub const COUNT: u64 = 2;
 /// CounterDescriptor.Unit: UNIT_SIZE_BYTES.
 pub const BYTES: u64 = 3;
 /// BuiltinClock.

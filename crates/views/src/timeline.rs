@@ -26,17 +26,18 @@ pub mod tree;
 use crate::View;
 use crate::advance::Advance;
 use crate::call_events::CallEvents;
+use crate::descriptors::{Added, Descriptors, made};
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
 use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
-use events::generated::{P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL};
+use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
-use events::traces::beside;
+use events::traces::{beside, own};
 use events::{Event, functions as records, stacks};
 use functions::FunctionRows;
 use processes::{Command, Processes};
@@ -64,11 +65,15 @@ pub enum Kind {
     Lost,
     /// Spans of two probes: `text` is what is said of one.
     Span,
+    /// Descriptors that a process has opened: `value` is how many more are open.
+    Files,
+    /// Who is on a processor: `subject` is the index of the thread, from 1.
+    Cpu,
 }
 
 impl Kind {
     /// All, in the order of their numbers.
-    pub const NAMES: [&str; 8] = ["function", "call", "run", "sample", "mark", "heap", "lost", "span"];
+    pub const NAMES: [&str; 10] = ["function", "call", "run", "sample", "mark", "heap", "lost", "span", "files", "cpu"];
 }
 
 /// What a row belongs to, by its index.
@@ -76,6 +81,8 @@ impl Kind {
 enum Of {
     Thread(usize),
     Process(usize),
+    /// A processor, by its number.
+    Cpu(u32),
 }
 
 /// Most calls whose text is kept whole, with arguments and results. Of more, it is kept of those that fail or take [`LONG`].
@@ -112,6 +119,9 @@ pub struct Timeline {
     spans: Spans,
     /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
     blocks: Table<(usize, u64), (u64, u64)>,
+    /// Those that are open; and whether any was closed: a trace without the calls that close knows of none what became of it.
+    descriptors: Descriptors<()>,
+    closes: bool,
     /// Threads that are on a processor, or off it, since when, and in which state they went.
     switched: Table<u32, (u64, &'static str)>,
     /// From thread to thread: time, both, and 0 of a child, 1 of a thread that was woken.
@@ -152,6 +162,8 @@ impl Timeline {
             functions: CallEvents::new(FunctionRows::default()),
             spans: Spans::default(),
             blocks: Table::default(),
+            descriptors: Descriptors::default(),
+            closes: false,
             switched: Table::default(),
             flows: Vec::new(),
             children: Table::default(),
@@ -314,8 +326,27 @@ impl Timeline {
         }
     }
 
+    /// So many more descriptors of a table are open since a call, or another event.
+    fn files(&mut self, ev: &Event<'_>, value: i64) {
+        let table = self.descriptors.table(ev.pid());
+        let Some(thread) = self.processes.known(table).or_else(|| self.processes.known(ev.tid())) else { return };
+        let name = self.strings.number(ev.schema.name);
+        let row = self.rows.of(Of::Process(self.processes.of_thread(thread)), Kind::Files, 0);
+        row.push(&Item { start: ev.time(), name, value, ..Item::default() });
+    }
+
+    /// What a call has opened.
+    fn opened(&mut self, ev: &Event<'_>) {
+        let fds = made(ev);
+        let added = |fd: &i32| self.descriptors.add(ev, *fd, ()) == Added::New;
+        let more = fds.iter().map(added).filter(|is_new| *is_new).count();
+        if more > 0 {
+            self.files(ev, more as i64);
+        }
+    }
+
     /// A switch from one thread to another.
-    fn switch(&mut self, ev: &Event<'_>) {
+    fn switch(&mut self, ev: &Event<'_>, names: &dyn Names) {
         /// States of a thread that goes off the processor: `TASK_*` of `include/linux/sched.h`, as the tracepoint gives them.
         fn state(bits: u64) -> &'static str {
             match bits & 0xff {
@@ -335,6 +366,11 @@ impl Timeline {
             // It goes off the processor, and nothing says when it has come back there.
             let was = if next != ON && was != ON { "off a processor, and on one" } else { was };
             self.ran(thread, since, time, was);
+            if was == ON
+                && let Some(cpu) = names.cpu()
+            {
+                self.ran_on(cpu, thread, since, time);
+            }
         }
     }
 
@@ -342,6 +378,15 @@ impl Timeline {
     fn ran(&mut self, thread: usize, since: u64, until: u64, state: &str) {
         let (name, length) = (self.strings.number(state), until.saturating_sub(since));
         self.rows.of(Of::Thread(thread), Kind::Run, 0).push(&Item { start: since, length, name, ..Item::default() });
+    }
+
+    /// A thread was on a processor.
+    fn ran_on(&mut self, cpu: u32, thread: usize, since: u64, until: u64) {
+        let Some(of) = self.processes.threads().get(thread).filter(|t| own(t.tid) != 0) else { return };
+        let name = self.strings.number(&format!("{} {}", of.name, own(of.tid)));
+        let (length, subject) = (until.saturating_sub(since), thread as u64 + 1);
+        let row = self.rows.of(Of::Cpu(cpu), Kind::Cpu, cpu);
+        row.push(&Item { start: since, length, name, subject, ..Item::default() });
     }
 
     /// A thread has done something. It is on a processor, though its switch to there may not be in the trace: a recording of a command has
@@ -375,7 +420,9 @@ impl Timeline {
         {
             self.flows.push([time, parent as u64, thread as u64, 0]);
         }
-        if !self.switched.is_empty() && ev.schema.name != SWITCH {
+        // trapline reports these, wherever the thread is.
+        let is_report = [P_INFLIGHT.id, P_ATTACH.id].contains(&ev.schema.id);
+        if !self.switched.is_empty() && ev.schema.name != SWITCH && !is_report {
             self.runs(ev, thread);
         }
         thread
@@ -383,11 +430,13 @@ impl Timeline {
 
     /// What it has, as a writer takes it: the rows in the order in which they are drawn.
     fn ordered(&self) -> Vec<&Row> {
-        let mut all: Vec<&Row> = self.rows.all().iter().chain(self.functions.view().rows()).collect();
+        let is_known = |row: &&Row| row.kind != Kind::Files || self.closes;
+        let mut all: Vec<&Row> = self.rows.all().iter().chain(self.functions.view().rows()).filter(is_known).collect();
         all.sort_by_key(|row| {
             let (process, thread) = match row.of {
-                Of::Process(process) => (process, 0),
-                Of::Thread(thread) => (self.processes.of_thread(thread), thread + 1),
+                Of::Cpu(_) => (0, 0),
+                Of::Process(process) => (process + 1, 0),
+                Of::Thread(thread) => (self.processes.of_thread(thread) + 1, thread + 1),
             };
             (process, thread, row.kind, row.depth)
         });
@@ -427,6 +476,11 @@ fn arguments(line: &str) -> String {
 impl View for Timeline {
     fn see(&mut self, ev: &Event<'_>) {
         self.functions.see(ev);
+        let closed = self.descriptors.closed_by(ev);
+        if closed > 0 {
+            self.closes = true;
+            self.files(ev, -i64::try_from(closed).unwrap_or(i64::MAX));
+        }
     }
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
@@ -460,7 +514,10 @@ impl View for Timeline {
         let process = self.processes.of_thread(thread);
         let id = ev.schema.id;
         match ev.schema.class {
-            Class::Syscall => self.call(ev, names, thread),
+            Class::Syscall => {
+                self.call(ev, names, thread);
+                self.opened(ev);
+            }
             Class::Process => {
                 self.processes.happened(ev, names);
                 if id == P_FORK.id {
@@ -472,7 +529,7 @@ impl View for Timeline {
             }
             Class::Probe if matches!(ev.schema.name, "heap:malloc" | "heap:free") => self.heap(ev, names, process),
             Class::Probe if ev.schema.name.starts_with("profile:") => self.mark(ev, names, thread, Kind::Sample),
-            Class::Probe if ev.schema.name == SWITCH => self.switch(ev),
+            Class::Probe if ev.schema.name == SWITCH => self.switch(ev, names),
             Class::Probe
                 if matches!(ev.schema.name, "tracepoint:sched:sched_wakeup" | "tracepoint:sched:sched_waking") =>
             {

@@ -270,7 +270,8 @@ impl Ordered {
                 limit = [limit, later].into_iter().flatten().min();
             }
             let Some(key) = first.filter(|key| event.is_none_or(|e| *key < e)) else {
-                let Some((_, _, at, len)) = self.events[..n].get(next_event) else { break };
+                let Some((_, stream, at, len)) = self.events[..n].get(next_event) else { break };
+                world.comes_from(*stream);
                 each(&self.bytes[*at..at + len], world);
                 next_event += 1;
                 continue;

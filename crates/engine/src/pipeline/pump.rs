@@ -466,6 +466,7 @@ impl Deliver for Incoming<'_, '_, '_> {
     #[inline]
     fn event(&mut self, stream: StreamId, event: &[u8]) {
         if !self.ordered.is_active() {
+            self.world.comes_from(stream);
             return self.show.event(event, self.world);
         }
         // Names of functions are known before their order is.

@@ -7,8 +7,9 @@ use events::functions::Table;
 use events::names::{FdName, Frame, FunctionName, Names, NoNames, Stack};
 use events::redact;
 use events::rules::Rules;
+use events::stream::Scope;
 use events::traces::{self, Origin, Renumber};
-use events::{Class, Event};
+use events::{Class, Event, StreamId};
 use std::cell::RefCell;
 use std::sync::Arc;
 use symbols::demangle;
@@ -27,6 +28,8 @@ pub struct World {
     rules: Option<Arc<dyn Rules>>,
     /// With rules: descriptors and threads as they are, for filters.
     whole: Option<FdTable>,
+    /// The processor whose stream the event is of that is being shown.
+    cpu: Option<u32>,
 }
 
 impl World {
@@ -81,6 +84,15 @@ impl World {
     /// Stacks that did not fit into memory: events that refer to them are shown without.
     pub fn stacks_not_held(&self) -> u64 {
         self.stacks.not_held()
+    }
+
+    /// Learns which stream the next event is of.
+    #[inline]
+    pub fn comes_from(&mut self, stream: StreamId) {
+        self.cpu = match stream.scope() {
+            Scope::Cpu(cpu) => Some(cpu),
+            _ => None,
+        };
     }
 
     /// Learns what an event makes known, before it is `shown`. Files of what was mapped are found by their own names.
@@ -146,6 +158,9 @@ impl Names for World {
     }
     fn ids(&self, tid: u32) -> (Option<u32>, Option<u32>) {
         self.fds.ids(tid)
+    }
+    fn cpu(&self) -> Option<u32> {
+        self.cpu
     }
     fn origin(&self, id: u32) -> Option<&Origin> {
         self.origins.get(traces::of(id))

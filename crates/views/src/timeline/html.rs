@@ -146,8 +146,9 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         .iter()
         .map(|row| {
             let (process, thread) = match row.of {
-                Of::Process(process) => (process, None),
-                Of::Thread(thread) => (timeline.processes.of_thread(thread), Some(thread)),
+                Of::Cpu(_) => (None, None),
+                Of::Process(process) => (Some(process), None),
+                Of::Thread(thread) => (Some(timeline.processes.of_thread(thread)), Some(thread)),
             };
             json!([row.kind as u8, process, thread, row.depth, row.len(), row.has()])
         })

@@ -52,7 +52,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     // Of a column: what was done by whom, how often.
     let mut what: Vec<Counts<(usize, u32), u64>> = vec![Counts::default(); columns];
     for row in timeline.ordered() {
-        let of = process(timeline, row);
+        let Some(of) = process(timeline, row) else { continue };
         let Some(lane) = cells.get_mut(of) else { continue };
         for item in row.items() {
             let first = at(item.start);
@@ -64,7 +64,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
             if waits {
                 spread(&item, begin, wide, lane);
             }
-            if row.kind == Kind::Run {
+            if matches!(row.kind, Kind::Run | Kind::Files) {
                 continue;
             }
             lane[first].events += 1;

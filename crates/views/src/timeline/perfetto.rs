@@ -1,7 +1,8 @@
 //! Everything over time in Perfetto's format (`crate::perfetto`): for ui.perfetto.dev, and for its queries.
 //!
 //! ```text
-//! a process ─┬ heap: a counter of the bytes that are outstanding; spans of two probes, that begin in it
+//! the processors: who is on each
+//! a process ─┬ heap: a counter of the bytes that are outstanding; one of its open descriptors; spans of two probes, that begin in it
 //!            └ a thread: its functions, nested ─┬ calls, with arguments and results
 //!                                               ├ runs: on a processor, and off it
 //!                                               └ marks; where events are missing
@@ -11,7 +12,7 @@
 use super::columns::{Item, Row};
 use super::{Kind, Of, Timeline};
 use crate::perfetto::{
-    BEGIN, BYTES, COUNTER, END, Encoder, INSTANT, Names, annotation, describe, field, named, process, thread,
+    BEGIN, BYTES, COUNT, COUNTER, END, Encoder, INSTANT, Names, annotation, describe, field, named, process, thread,
 };
 use crate::profile::name;
 use crate::protobuf::Message;
@@ -30,6 +31,9 @@ fn thread_track(thread: usize) -> u64 {
 fn row_track(nth: usize) -> u64 {
     1 << 61 | nth as u64
 }
+
+/// The track of all processors.
+const PROCESSORS: u64 = 1 << 60;
 
 struct Writer<'t> {
     timeline: &'t Timeline,
@@ -67,6 +71,9 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         thread(thread_track(n), (pid, t.tid), &name::visible(&t.name), out);
     }
     let rows = timeline.ordered();
+    if rows.iter().any(|row| row.kind == Kind::Cpu) {
+        describe(PROCESSORS, out, |track| track.bytes_of(field::track::NAME, b"processors"));
+    }
     let mut rest = &rows[..];
     let mut nth = 0;
     while let [first, ..] = rest {
@@ -76,7 +83,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         match first.kind {
             Kind::Function => writer.nested(&rest[..n], out),
             Kind::Sample => writer.samples(first, out),
-            Kind::Heap => writer.curve(first, row_track(nth), out),
+            Kind::Heap | Kind::Files => writer.curve(first, row_track(nth), out),
             _ => writer.flat(first, row_track(nth), out),
         }
         rest = &rest[n..];
@@ -139,6 +146,7 @@ impl<'t> Writer<'t> {
         let parent = match row.of {
             Of::Thread(thread) => thread_track(thread),
             Of::Process(process) => process_track(process),
+            Of::Cpu(_) => PROCESSORS,
         };
         describe(track, out, |descriptor| {
             descriptor.bytes_of(field::track::NAME, name.as_bytes());
@@ -151,21 +159,26 @@ impl<'t> Writer<'t> {
     fn flat(&mut self, row: &Row, track: u64, out: &mut Vec<u8>) {
         let (name, category) = match row.kind {
             Kind::Call => ("calls", "syscall"),
-            Kind::Run => ("runs", "sched"),
+            Kind::Run | Kind::Cpu => ("runs", "sched"),
             Kind::Lost => ("missing", "trapline"),
             Kind::Span => ("spans", "span"),
             _ => ("marks", "probe"),
         };
-        // Spans of one name have a track for each that overlaps others.
+        // Each processor has a track, and spans of one name one for each that overlaps others.
         let of = row.items().next().filter(|_| row.kind == Kind::Span).map(|item| self.string(item.name));
-        let name = of.map_or_else(|| name.to_owned(), |of| format!("{name} {}", name::visible(of)));
+        let name = match row.of {
+            Of::Cpu(cpu) => format!("processor {cpu}"),
+            _ => of.map_or_else(|| name.to_owned(), |of| format!("{name} {}", name::visible(of))),
+        };
         self.track(row, track, &name, out, |_| {});
         let mut last = 0;
         for item in row.items() {
             let name = if row.kind == Kind::Lost { "events are missing" } else { self.string(item.name) };
             let ids = self.encoder.ids(&name::visible(name), category);
-            let (text, file) = (self.string(item.text), self.string(item.subject as u32));
-            let kind = if matches!(row.kind, Kind::Call | Kind::Run | Kind::Span) { BEGIN } else { INSTANT };
+            let text = self.string(item.text);
+            let file = if row.kind == Kind::Call { self.string(item.subject as u32) } else { "" };
+            let kind =
+                if matches!(row.kind, Kind::Call | Kind::Run | Kind::Span | Kind::Cpu) { BEGIN } else { INSTANT };
             // Times of a track do not go back.
             let start = item.start.max(last);
             last = start.max(item.start.saturating_add(item.length));
@@ -190,10 +203,11 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// What is outstanding after each allocation and release.
+    /// What is outstanding after each allocation and release; how many descriptors are open.
     fn curve(&mut self, row: &Row, track: u64, out: &mut Vec<u8>) {
-        self.track(row, track, "heap", out, |descriptor| {
-            descriptor.nested(field::track::COUNTER, |counter| counter.number(field::counter::UNIT, BYTES));
+        let (name, unit) = if row.kind == Kind::Heap { ("heap", BYTES) } else { ("descriptors", COUNT) };
+        self.track(row, track, name, out, |descriptor| {
+            descriptor.nested(field::track::COUNTER, |counter| counter.number(field::counter::UNIT, unit));
         });
         let (mut sum, mut last) = (0i64, 0);
         for item in row.items() {

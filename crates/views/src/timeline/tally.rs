@@ -75,7 +75,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {
     let names: Vec<&str> = timeline.strings.all().collect();
     let name = |n: u32| names.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default();
     for row in timeline.ordered() {
-        let Some(tally) = all.get_mut(process(timeline, row)) else { continue };
+        let Some(tally) = process(timeline, row).and_then(|process| all.get_mut(process)) else { continue };
         match row.kind {
             Kind::Function => tally.functions += row.len(),
             Kind::Sample => tally.samples += row.len(),
@@ -96,16 +96,17 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {
                     }
                 }
             }
-            Kind::Mark | Kind::Lost | Kind::Span => {}
+            Kind::Mark | Kind::Lost | Kind::Span | Kind::Files | Kind::Cpu => {}
         }
     }
     all
 }
 
-/// The process of a row.
-pub(super) fn process(timeline: &Timeline, row: &Row) -> usize {
+/// The process of a row; none of a processor's.
+pub(super) fn process(timeline: &Timeline, row: &Row) -> Option<usize> {
     match row.of {
-        Of::Process(process) => process,
-        Of::Thread(thread) => timeline.processes.of_thread(thread),
+        Of::Cpu(_) => None,
+        Of::Process(process) => Some(process),
+        Of::Thread(thread) => Some(timeline.processes.of_thread(thread)),
     }
 }

@@ -28,6 +28,9 @@ impl Names for Known {
         let named = NAMED.get_or_init(|| FdName { path: b"/var/log/app".to_vec(), ..LOG.clone() });
         (fd == 3).then_some(named)
     }
+    fn cpu(&self) -> Option<u32> {
+        Some(1)
+    }
     fn comm(&self, tid: u32) -> Option<&[u8]> {
         match tid {
             7 => Some(b"app"),
@@ -90,6 +93,7 @@ fn events() -> Vec<Vec<u8>> {
         point(switch, 62).arg("prev_pid", 0).arg("next_pid", 7),
         function(functions::exit(), 2, 70),
         point(free, 71).arg("address", 0x1000),
+        call("close", 72, 73).arg("fd", 3),
         point(functions::lost(), 75).arg("records", 17),
         Call::process("signal").times(at(80), at(80)).who(7, 7).arg("signo", 15),
         Call::process("paused").times(at(84), at(84)).who(0, 0),
@@ -143,6 +147,9 @@ fn perfetto_s_own_classes_read_everything() {
     has("7/spans-request-<b>: 'request <b>' [span] 5002000000..5062000000 span='request <b> retval 3, 7 (app)'");
     has("7/heap: 4196 at 5017000000");
     has("7/heap: 100 at 5071000000");
+    has("7/descriptors: 1 at 5002000000");
+    has("7/descriptors: 0 at 5073000000");
+    has("whole/processor-1: 'app 7' [sched] 5000000000..5022000000");
     has("sample of 7/7 at 5015000000: main;parse");
     has("7/7/missing: 'events are missing' [trapline] at 5075000000 events='17'");
     assert!(text.contains("7/7/marks: 'process:signal' [probe] at 5080000000"), "{text}");
@@ -190,13 +197,22 @@ fn all_that_is_in_a_trace_is_in_the_page() {
          r.functions = [0, 1].map(d => { const f = rowOf('function', d); return [trace.strings[f.name[0]], f.start[0] / ms, f.end[0] / ms]; });
          r.runs = Array.from(rowOf('run').name, n => trace.strings[n]); r.exit = trace.processes[0].exit;
          r.files = Array.from(call.subject, s => trace.strings[s]); r.heap = Array.from(rowOf('heap').value);
+         const cpu = rowOf('cpu', 1), open = rowOf('files');
+         r.cpu = [titleOf(cpu, 0), cpu.start[0] / ms, cpu.end[0] / ms, lanes.find(l => l.row === cpu).name, threadOf(cpu, 0)[0]];
+         r.open = Array.from(open.value, (n, i) => [n, open.start[i] / ms]);
+         r.heads = lanes.filter(l => l.head !== undefined).map(l => l.head);
          r.lost = rowOf('lost').value[0]; r.drawn = pixel(call, 40 * ms); r.empty = pixel(call, 80 * ms);
          r.pauses = trace.pauses.map(p => p.map(t => (t - trace.begin) / ms));
          r.hatched = pixel(rowOf('lost'), 75 * ms);
          tab('Spans'); r.spans = table(); r.lane = lanes.find(l => l.row && l.row.kind === 'span').name; r.span = pixel(rowOf('span'), 40 * ms);",
     );
-    let counts = json!({"call": 9, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1, "span": 1});
+    let counts = json!({
+        "call": 10, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1, "span": 1, "files": 2, "cpu": 1,
+    });
     assert_eq!(r["counts"], counts);
+    assert_eq!(r["cpu"], json!(["app 7", 0, 22, "processor 1", 7]));
+    assert_eq!(r["open"], json!([[1, 2], [-1, 73]]));
+    assert_eq!(r["heads"], json!([null, 0, 1]));
     assert!(r["title"].as_str().is_some_and(|t| t.starts_with("app </script>")), "{}", r["title"]);
     assert!(r["note"].as_str().is_some_and(|t| t.contains("17 events are missing")), "{}", r["note"]);
     assert_eq!((&r["owned"], &r["images"]), (&Value::Null, &json!(0)));
@@ -226,7 +242,8 @@ fn a_click_shows_everything_that_was_captured() {
          click(...place(rowOf('sample'), 15 * ms)); r.sample = text('detail');
          click(...place(rowOf('function', 1), 40 * ms)); r.function = text('detail');
          mouse('pointermove', ...place(call, 40 * ms)); r.tip = [document.getElementById('tip').hidden, text('tip')];
-         click(40, RULER + 5); r.folded = lanes.filter(l => l.row && l.row.process === 0).length; click(40, RULER + 5);
+         const fold = () => click(40, lanes.find(l => l.head === 0).y - view.top + RULER + 5);
+         fold(); r.folded = lanes.filter(l => l.row && l.row.process === 0).length; fold();
          r.unfolded = lanes.filter(l => l.row && l.row.process === 0).length > 0;",
     );
     let has = |what: &str, texts: &[&str]| {
@@ -286,7 +303,7 @@ fn what_is_searched_for_is_counted_and_walked_through() {
          r.said = text('detail').length > 0;",
     );
     let found = |n: u32| json!(format!("{n} found"));
-    assert_eq!((&r["name"], &r["file"], &r["error"]), (&found(2), &found(2), &found(1)));
+    assert_eq!((&r["name"], &r["file"], &r["error"]), (&found(2), &found(3), &found(1)));
     assert_eq!((&r["none"], &r["empty"]), (&found(0), &json!("")));
     assert_eq!((&r["next"], &r["back"]), (&json!([0, 1]), &json!(0)));
     assert_eq!(r["function"], json!(1));
@@ -306,11 +323,11 @@ fn a_filter_is_that_of_where() {
          set('retval < 0'); await wait(200); r.table = table(); set('');",
     );
     let all = json!([
-        [9, ""],
+        [10, ""],
         [1, ""],
         [2, ""],
-        [2, ""],
         [3, ""],
+        [4, ""],
         [2, ""],
         [2, "no field dru (name, probe, text, path, comm, pid, tid, dur, retval, kind, start)"],
         [2, "something is missing at the end"],

@@ -126,7 +126,7 @@ const sort = row => {
 // Which columns rows of a kind have beside start, end and name.
 const MORE = {
   function: ['value'], call: ['value', 'text', 'stack', 'subject'], run: [], sample: ['stack'], mark: ['text', 'stack'],
-  heap: ['value', 'stack', 'subject'], lost: ['value'], span: ['text'],
+  heap: ['value', 'stack', 'subject'], lost: ['value'], span: ['text'], files: ['value'], cpu: ['subject'],
 };
 
 const load = async () => {
@@ -163,9 +163,11 @@ const load = async () => {
   trace.items = trace.rows.reduce((n, row) => n + row.n, 0);
 };
 
-// The threads of processes, and what they are called.
-const threadOf = row => row.thread === null ? null : trace.threads[row.thread];
-const processOf = row => trace.processes[row.process];
+// The threads of processes, and what they are called. On a processor, each item has its own.
+const threadOf = (row, i) => row.kind === 'cpu' ? trace.threads[row.subject[i] - 1] : row.thread === null ? null : trace.threads[row.thread];
+const processOf = (row, i) => trace.processes[row.kind === 'cpu' ? threadOf(row, i)[1] : row.process];
+// Rows that say of other rows' items how they are together: they are no events of their own.
+const isDerived = row => row.kind === 'run' || row.kind === 'files' || row.kind === 'cpu';
 
 // A time of so many ns, in the unit that suits it.
 const duration = ns => {
@@ -198,6 +200,7 @@ const titleOf = (row, i) => {
   switch (row.kind) {
     case 'lost': return `${row.value[i]} events are missing`;
     case 'heap': return `${trace.strings[row.name[i]]} ${bytes(row.value[i])}`;
+    case 'files': return `${trace.strings[row.name[i]]}: ${row.value[i] < 0 ? '' : '+'}${row.value[i]}`;
     case 'call': return row.text[i] ? trace.strings[row.text[i]] : trace.strings[row.name[i]];
     case 'span':
     case 'mark': return row.text[i] ? trace.strings[row.text[i]] : trace.strings[row.name[i]];

@@ -20,8 +20,8 @@ const compiled = source => {
     name: (r, i) => trace.strings[r.name[i]], probe: (r, i) => trace.strings[r.name[i]],
     text: (r, i) => r.text ? trace.strings[r.text[i]] : '',
     path: (r, i) => r.kind === 'call' ? trace.strings[r.subject[i]] : '',
-    comm: r => (threadOf(r) || processOf(r))[threadOf(r) ? 2 : 'name'],
-    pid: r => processOf(r).pid, tid: r => threadOf(r) ? threadOf(r)[0] : 0,
+    comm: (r, i) => (threadOf(r, i) || processOf(r, i))[threadOf(r, i) ? 2 : 'name'],
+    pid: (r, i) => processOf(r, i).pid, tid: (r, i) => threadOf(r, i) ? threadOf(r, i)[0] : 0,
     dur: (r, i) => r.end[i] - r.start[i], retval: (r, i) => r.kind === 'call' ? r.value[i] : 0,
     kind: r => r.kind, start: (r, i) => r.start[i],
   };
@@ -81,7 +81,7 @@ const hide = source => {
   const passes = source.trim() ? compiled(source) : null;
   for (const row of trace.rows) {
     row.hidden = null;
-    if (!passes || row.kind === 'run' || row.kind === 'lost') continue;
+    if (!passes || isDerived(row) || row.kind === 'lost') continue;
     row.hidden = new Uint8Array(row.n);
     for (let i = 0; i < row.n; i++) row.hidden[i] = passes(row, i) ? 0 : 1;
   }

@@ -123,9 +123,11 @@ const fillPanel = () => {
 const detail = () => {
   const into = document.getElementById('detail');
   if (!view.chosen) return into.replaceChildren('Click something, or walk with the arrow keys.');
-  const { row, i } = view.chosen, list = element('dl'), thread = threadOf(row), process = processOf(row);
+  const { row, i } = view.chosen, list = element('dl'), thread = threadOf(row, i), process = processOf(row, i);
   const add = (name, value, kind) => { if (value !== '' && value !== null && value !== undefined) list.append(element('dt', name), element('dd', value, kind ? { class: kind } : {})); };
   const title = titleOf(row, i);
+  if (row.kind === 'cpu') add('processor', row.depth);
+  if (row.kind === 'files') add('open', outstanding(row)[i]);
   add('what', row.kind === 'function' || row.kind === 'run' ? trace.strings[row.name[i]] : title, 'code');
   const error = errorOf(row, i);
   if (error) add('error', `${error}: ${(trace.errors.find(e => e[0] === -row.value[i]) || [])[2] || ''}`, 'failed');

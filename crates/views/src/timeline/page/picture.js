@@ -5,7 +5,7 @@ const view = {
   from: 0, to: 1, top: 0, range: null, chosen: null, closed: new Set(), found: null, matches: 0, dragged: null,
 };
 const LABEL = 190, RULER = 22, HEAD = 20;
-const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, lost: 8, span: 15 };
+const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, files: 28, lost: 8, span: 15, cpu: 12 };
 const canvas = document.getElementById('picture'), pen = canvas.getContext('2d');
 let lanes = [], height = 0, colours = {}, width = 0, tall = 0;
 
@@ -19,16 +19,31 @@ const recolour = () => {
 
 // What is in front of a lane.
 const nameOf = row => {
+  if (row.kind === 'cpu') return `processor ${row.depth}`;
   if (row.thread !== null) return `${threadOf(row)[2] || '?'} ${threadOf(row)[0]}`;
-  return row.kind === 'span' ? trace.strings[row.name[0]] : 'heap';
+  return row.kind === 'span' ? trace.strings[row.name[0]] : row.kind === 'files' ? 'descriptors' : 'heap';
 };
 
-// The lanes, from the top: a head for each process, then its curve and its spans, then its threads.
+// Processes in the order in which they are drawn: each in front of those that it has started. The processors are in front of all.
+const order = () => {
+  const children = trace.processes.map(() => []), all = new Map([[null, 0]]), roots = [];
+  trace.processes.forEach((p, i) => { (p.parent === null ? roots : children[p.parent]).push(i); });
+  const open = roots.reverse();
+  while (open.length) {
+    const i = open.pop();
+    all.set(i, all.size);
+    open.push(...children[i].reverse());
+  }
+  return all;
+};
+
+// The lanes, from the top: who is on each processor; a head for each process, then its curves and its spans, then its threads.
 const arrange = () => {
   lanes = [];
-  let y = 0, process = null, thread = null;
+  let y = 0, process, thread = null;
   const lane = (of, high) => { lanes.push({ y, high, ...of }); y += high; };
-  for (const row of trace.rows) {
+  const place = order();
+  for (const row of [...trace.rows].sort((a, b) => place.get(a.process) - place.get(b.process))) {
     if (row.process !== process) {
       [process, thread] = [row.process, null];
       if (y) y += 6;
@@ -69,6 +84,7 @@ const colourOf = (row, i) => {
       const name = trace.strings[row.name[i]];
       return name === 'on a processor' ? colours.run : name === 'waits for a processor' ? colours.ready : colours.off;
     }
+    case 'cpu': return colours[['file', 'process', 'memory', 'network', 'function2', 'other'][threadOf(row, i)[1] % 6]];
     case 'sample': return colours.sample;
     case 'lost': return colours.failed;
     case 'span': return colours.network;
@@ -85,7 +101,7 @@ const search = text => {
   const errors = new Set(wanted ? trace.errors.filter(([, name, what]) => name.toLowerCase() === wanted || what.toLowerCase() === wanted).map(e => e[0]) : []);
   for (const row of trace.rows) {
     row.hits = null;
-    if (!wanted || row.kind === 'run') continue;
+    if (!wanted || isDerived(row)) continue;
     const hits = [], call = row.kind === 'call';
     for (let i = 0; i < row.n; i++) {
       if (strings[row.name[i]] || row.text && strings[row.text[i]] || call && (strings[row.subject[i]] || errors.has(-row.value[i]))) hits.push(i);
@@ -122,8 +138,8 @@ const drawItem = (row, i, y, high, found) => {
 // Boxes of slices, ticks of what takes no time.
 const drawRow = (lane, y) => {
   const { row } = lane, { start, end, hidden } = row, high = lane.high - 1;
-  if (row.kind === 'heap') return drawCurve(row, y, high);
-  pen.globalAlpha = view.found && row.kind !== 'run' ? 0.35 : 1;
+  if (row.kind === 'heap' || row.kind === 'files') return drawCurve(row, y, high);
+  pen.globalAlpha = view.found && !isDerived(row) ? 0.35 : 1;
   // The first that ends in the range: ends are in order too, as nothing overlaps in a row.
   let i = atLeast(end, view.from);
   while (i < row.n && start[i] < view.to) {
@@ -159,7 +175,7 @@ const hatch = (left, y, wide, high) => {
   pen.stroke();
 };
 
-// What is outstanding after each item of a heap.
+// What is outstanding after each item of a heap; how many descriptors are open.
 const outstanding = row => {
   if (!row.sum) {
     row.sum = new Float64Array(row.n);
@@ -174,7 +190,9 @@ const drawCurve = (row, y, high) => {
   const sum = outstanding(row);
   let i = atLeast(row.start, view.from), level = i ? sum[i - 1] : 0;
   const to = n => y + high - Math.max(n, 0) / row.most * (high - 2);
-  pen.fillStyle = colours.heap;
+  // What a process had is gone with it.
+  const { exit, last } = processOf(row), behind = exit === null ? width : Math.min(Math.max(x(last), LABEL), width);
+  pen.fillStyle = row.kind === 'heap' ? colours.heap : colours.file;
   pen.beginPath();
   pen.moveTo(LABEL, y + high);
   pen.lineTo(LABEL, to(level));
@@ -189,11 +207,11 @@ const drawCurve = (row, y, high) => {
     level = sum[i - 1];
     pen.lineTo(pixel + 1, to(level));
   }
-  pen.lineTo(width, to(level));
-  pen.lineTo(width, y + high);
+  pen.lineTo(behind, to(level));
+  pen.lineTo(behind, y + high);
   pen.fill();
   pen.fillStyle = colours.faint;
-  pen.fillText(`outstanding, at most ${bytes(row.most)}`, LABEL + 4, y + 10);
+  pen.fillText(row.kind === 'heap' ? `outstanding, at most ${bytes(row.most)}` : `open, at most ${row.most}`, LABEL + 4, y + 10);
 };
 
 // Steps of a ruler: 1, 2, 5 times a power of ten.
@@ -293,14 +311,15 @@ const draw = () => {
   for (let n = first; n < lanes.length && lanes[n].y - view.top < tall; n++) {
     const lane = lanes[n], y = lane.y - view.top + RULER;
     if (!lane.row) {
-      const process = trace.processes[lane.head];
+      const process = lane.head === null ? null : trace.processes[lane.head];
       pen.fillStyle = colours.head;
       pen.fillRect(0, y, width, lane.high);
       pen.fillStyle = colours.text;
       const sign = view.closed.has(lane.head) ? '▸' : '▾';
-      const how = process.exit === null ? '' : process.exit < 0 ? `  killed by signal ${-process.exit}` : process.exit ? `  exit ${process.exit}` : '';
+      const how = !process || process.exit === null ? '' : process.exit < 0 ? `  killed by signal ${-process.exit}` : process.exit ? `  exit ${process.exit}` : '';
       pen.font = 'bold 11px system-ui, sans-serif';
-      pen.fillText(`${sign} ${process.name || '?'} ${process.pid}${how}`, 6 + 12 * Math.min(depthOfProcess(lane.head), 8), y + 14);
+      const title = process ? `${sign} ${process.name || '?'} ${process.pid}${how}` : `${sign} processors`;
+      pen.fillText(title, 6 + (process ? 12 * Math.min(depthOfProcess(lane.head), 8) : 0), y + 14);
       pen.font = '11px system-ui, sans-serif';
       continue;
     }
@@ -351,7 +370,7 @@ const hit = (px, py) => {
   const lane = lanes.find(one => y >= one.y && y < one.y + one.high);
   if (!lane || !lane.row || px < LABEL) return lane ? { lane } : null;
   const { row } = lane;
-  if (row.kind === 'heap') {
+  if (row.kind === 'heap' || row.kind === 'files') {
     const i = atLeast(row.start, timeAt(px + 1)) - 1;
     return i < 0 ? { lane } : { lane, row, i };
   }

@@ -113,7 +113,7 @@ const eventsIn = (range, most) => {
   const all = [];
   let n = 0;
   for (const row of trace.rows) {
-    if (row.kind === 'function' || row.kind === 'run' || row.kind === 'span') continue;
+    if (row.kind === 'function' || row.kind === 'span' || isDerived(row)) continue;
     let here = 0;
     within(row, range, i => { n++; if (here++ < most) all.push({ row, i }); });
   }
