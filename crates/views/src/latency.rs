@@ -7,6 +7,7 @@
 //! The counts of a row grow with the range of its times: 128 bytes for a factor of two, so 1.3 KB from 1 us to 1 ms, and never
 //! more than 8.5 KB. 10,000 rows are 15 MB as a rule; 100 MB if each of them had times from 0 to centuries.
 
+mod exact;
 mod histogram;
 pub(crate) mod subject;
 mod table;
@@ -19,6 +20,7 @@ use events::Event;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::traces::{Origin, own};
+use exact::Exact;
 use histogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -151,6 +153,9 @@ impl Column {
     }
 }
 
+/// Durations whose quantiles are exact, in four bytes each. Of more, quantiles are those of histograms.
+const MOST_EXACT: usize = 1 << 22;
+
 /// What is counted for a row. Times are ns.
 #[derive(Clone, Debug, Default)]
 struct Stats {
@@ -162,6 +167,8 @@ struct Stats {
     min: u64,
     max: u64,
     histogram: Histogram,
+    /// All durations, as long as they are kept.
+    exact: Exact,
 }
 
 impl Stats {
@@ -187,6 +194,7 @@ impl Stats {
         if other.timed > 0 {
             self.range(other.timed, other.total, other.min, other.max);
             self.histogram.join(&other.histogram);
+            self.exact.join(&other.exact);
         }
     }
 
@@ -194,7 +202,11 @@ impl Stats {
         self.total.checked_div(self.timed)
     }
 
+    /// Of the durations themselves; where there are too many of those, of their histogram.
     fn quantile(&self, q: Quantile) -> Option<u64> {
+        if self.exact.len() as u64 == self.timed {
+            return self.exact.quantile(q.percent());
+        }
         Some(self.histogram.quantile(q.percent())?.clamp(self.min, self.max))
     }
 }
@@ -237,6 +249,8 @@ pub struct Latency {
     /// Calls for which there was no room.
     others: Stats,
     unfinished: u64,
+    /// Durations that are kept, up to [`MOST_EXACT`]; then none is any more.
+    exact: Option<usize>,
 }
 
 impl Latency {
@@ -253,6 +267,7 @@ impl Latency {
             names: 0,
             others: Stats::default(),
             unfinished: 0,
+            exact: Some(0),
         }
     }
 
@@ -304,6 +319,15 @@ impl Latency {
             }
         }
         &mut group.stats
+    }
+
+    /// One more duration is kept: if that are too many, none is.
+    fn kept(&mut self) {
+        self.exact = self.exact.map(|n| n + 1).filter(|n| *n < MOST_EXACT);
+        if self.exact.is_none() {
+            self.others.exact = Exact::default();
+            self.rows.values_mut().for_each(|g| g.stats.exact = Exact::default());
+        }
     }
 
     /// Everything that was counted.
@@ -403,7 +427,13 @@ impl View for Latency {
             self.unfinished += 1;
             return;
         }
-        self.stats(ev, names).add(ev.duration(), ev.errno().is_some());
+        let (duration, exact) = (ev.duration(), self.exact.is_some());
+        let stats = self.stats(ev, names);
+        stats.add(duration, ev.errno().is_some());
+        if let Some(ns) = duration.filter(|_| exact) {
+            stats.exact.add(ns);
+            self.kept();
+        }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
