@@ -458,6 +458,12 @@ impl Run {
         }
     }
 
+    /// Whether functions are all that was wanted, and none of any process could be patched.
+    fn has_patched_nothing(&self, report: &Report) -> bool {
+        let wanted = self.plan.functions.as_ref().is_some_and(|f| !f.none && f.heap.is_none());
+        wanted && !self.plan.is_joined() && report.planned.iter().all(|file| file.patched == 0)
+    }
+
     fn status(&mut self, report: &Report) -> Result<Status> {
         match (&self.plan.target, self.pump.source.command_status()) {
             _ if report.unreadable => Err(Error::failed(
@@ -469,6 +475,8 @@ impl Run {
             (Target::Pids(_) | Target::All { .. }, _) if self.ends_by.is_none() && self.is_for_nobody() => {
                 Ok(Status::Exit(125))
             }
+            // It has been said why.
+            (Target::Pids(_), _) if !report.killed && self.has_patched_nothing(report) => Ok(Status::Exit(125)),
             (Target::Pids(_) | Target::All { .. }, _) if !report.killed => Ok(Status::Exit(0)),
             (_, Some(Change::Exited(code))) => Ok(Status::Exit(code as u8)),
             (_, Some(Change::Killed(sig, _))) => Ok(Status::Signal(sig)),

@@ -114,3 +114,25 @@ fn a_list_of_nothing_says_so() {
         assert!(out.out().is_empty() || out.out().lines().count() > 1, "{}", out.out());
     });
 }
+
+#[test]
+fn a_process_without_functions_is_explained_and_fails() {
+    lab::each_attacher(|user| {
+        let dir = lab::scratch();
+        let target = lab::start(&mut lab::as_user(user, &["sleep", "100"]));
+        let pid = target.pid().to_string();
+        lab::until("it sleeps", || lab::status_field(target.pid(), "State").is_some_and(|s| s.starts_with('S')));
+        for args in [
+            &["graph", "-p", &pid, "--duration", "0.1"][..],
+            &["record", "-o", "empty", "-e", "function:nothing_like_that", "-p", &pid, "--duration", "0.1"],
+        ] {
+            let out = lab::run(lab::trapline(user, args).current_dir(&dir));
+            assert_eq!(out.code(), 125, "{args:?} {}", out.stderr);
+            assert!(
+                said(&out, "no symbols of functions") + said(&out, "has this name") == 1,
+                "{args:?} {}",
+                out.stderr
+            );
+        }
+    });
+}
