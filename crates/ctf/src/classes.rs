@@ -452,7 +452,8 @@ fn made(class: &EventClass) -> Option<u16> {
                     Base::Octal => Fmt::Oct,
                     _ => Fmt::Dec,
                 };
-                (f.name.as_str(), events::types::Type::Int(Int { size: 8, signed: i.signed, fmt }))
+                let plain = events::types::Type::Int(Int { size: 8, signed: i.signed, fmt });
+                (f.name.as_str(), events::io_uring::field_of(&class.name, &f.name).unwrap_or(plain))
             }
             // Pads, tails and their counts.
             _ => continue,

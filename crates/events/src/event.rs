@@ -116,11 +116,11 @@ impl<'a> Event<'a> {
     pub fn ret(&self) -> i64 {
         if self.is_span() { self.u64_at(self.layout.ret) as i64 } else { 0 }
     }
-    /// The call's error number, where it failed. The results of other spans are no error numbers.
+    /// The error number of a call, or of an operation of io_uring, that has failed. The results of other spans are no error numbers.
     #[inline]
     pub fn errno(&self) -> Option<i64> {
-        let has_result = self.is_syscall() && self.caps() & layout::CAP_NO_RESULT == 0;
-        if has_result { crate::errno::of_result(self.ret()) } else { None }
+        let may_fail = self.is_syscall() || self.is_span() && crate::io_uring::is_operation(self.schema);
+        if may_fail && self.caps() & layout::CAP_NO_RESULT == 0 { crate::errno::of_result(self.ret()) } else { None }
     }
     /// Processors at entry and at exit.
     #[inline]

@@ -20,6 +20,7 @@ pub mod functions;
 #[rustfmt::skip]
 pub mod generated;
 pub mod hash;
+pub mod io_uring;
 pub mod keep;
 pub mod layout;
 pub mod memory;

@@ -103,7 +103,7 @@ impl Table {
 }
 
 /// How an integer is shown.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fmt {
     /// Decimal.
     Dec,

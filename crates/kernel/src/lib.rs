@@ -27,6 +27,7 @@ mod map_set;
 mod missed;
 pub mod moved;
 pub mod objects;
+mod operations;
 mod orders;
 mod parallel;
 pub mod peek;
@@ -310,6 +311,9 @@ impl Kernel {
                 self.watch.leave(iterator, &self.alive, &mut self.merge);
             }
         }
+        if !self.held.stopped {
+            self.unfinished();
+        }
         let n = self.round(u64::MAX, true, each);
         self.phase = Phase::Detached;
         let enablings = self.loaded.probe_counts();
@@ -330,6 +334,15 @@ impl Kernel {
             ..Report::default()
         };
         n
+    }
+
+    /// The operations that have not completed.
+    fn unfinished(&mut self) {
+        let now = time::monotonic();
+        for probe in &mut self.loaded.probes {
+            let stream = StreamId::new(Scope::Cpu(0), probe.rings.0 as u16 + 1);
+            probe.unfinished(now).iter().for_each(|event| self.merge.push_from(stream, event));
+        }
     }
 
     /// What a session without durations has not captured: of the threads that are traced to the end, the calls that they are in too.

@@ -5,6 +5,7 @@ use super::attach::attempt::{Make, Refused, attach_somehow, mistake};
 use super::attach::{self, Way};
 use super::buffers::Buffers;
 use super::functions::Functions;
+use super::operations::Pending;
 use super::ring_set::RingSet;
 use crate::moved::Agents;
 use bpf::BtfOffsets;
@@ -63,6 +64,10 @@ pub struct AttachedProbe {
     has_entries: bool,
     /// Where it captures stacks.
     areas: Option<Areas>,
+    /// Of operations: those that have not completed.
+    pending: Option<Pending>,
+    /// Operations that had not completed at the end: those that are events, and those that the filter rejected.
+    unfinished: (u64, u64),
 }
 
 /// Where the events of a probe go.
@@ -177,7 +182,13 @@ impl AttachedProbe {
         let ways = attach::ways(point, &cookies, kit.agents);
         // All ways have fields of the same sizes.
         let sized = ways.iter().find_map(|way| fields(way.as_ref()).ok()).unwrap_or_default();
-        let shape = plan(sized).shape(kit.offsets);
+        let mut pending = match point {
+            AttachPoint::Operations(of) => Some(
+                Pending::new(of, enabling, sized.clone(), whose.clone()).map_err(|e| refused(&enabling.name, &e))?,
+            ),
+            _ => None,
+        };
+        let shape = pending.as_ref().map_or_else(|| plan(sized).shape(kit.offsets), |p| p.shape(kit.offsets));
         let has_stack = enabling.fields.iter().any(|f| matches!(f, Source::KernelStack(_) | Source::UserStack(_)));
         // A stack is reported while the event that has it is being built.
         let with_ring = match outlet {
@@ -210,7 +221,10 @@ impl AttachedProbe {
         };
         let reports =
             |way: &dyn Way, predicates| made(probes::probe(&maps, offsets, session, &plan(fields(way)?), predicates));
-        let plain = |way: &dyn Way| reports(way, None);
+        let plain = |way: &dyn Way| match &pending {
+            Some(pending) => made(pending.completions(&maps, offsets, session)),
+            None => reports(way, None),
+        };
         let predicates = enabling.predicates.as_ref().map(|p| p.of_program());
         let predicates = predicates.map(|p| move |way: &dyn Way| reports(way, Some(p)));
         let collects = enabling.collects.as_ref().map(|collecting| {
@@ -235,6 +249,9 @@ impl AttachedProbe {
         let found = attach_somehow(&ways, &enabling.name, functions, &makes)?;
         enabling.refusals.set(&enabling.name, found.instead);
         links.extend(found.attached.links);
+        if let Some(pending) = &mut pending {
+            links.extend(pending.attach((&maps, offsets, session), &enabling.name, functions, made)?);
+        }
         let moved = found.attached.moved;
         let refused_place = |nth: usize| {
             let name = name_of_site(enabling, point, nth);
@@ -262,6 +279,8 @@ impl AttachedProbe {
             detaching: None,
             has_entries: before.is_some(),
             areas: memory.areas,
+            pending,
+            unfinished: (0, 0),
         }))
     }
 
@@ -311,6 +330,14 @@ impl AttachedProbe {
         self.program.as_ref().map_or_else(|| self.last.clone(), |p| sys::bpf::info::program(p).unwrap_or_default())
     }
 
+    /// The events of what has begun and not ended, when the programs are detached.
+    pub fn unfinished(&mut self, now: u64) -> Vec<Vec<u8>> {
+        let pending = self.pending.as_ref().filter(|_| !self.disabled);
+        let (events, rejected) = pending.map(|p| p.unfinished(now)).unwrap_or_default();
+        self.unfinished = (events.len() as u64, rejected);
+        events
+    }
+
     /// Sets which events are skipped.
     pub fn switch(&self, to: u64) {
         self.buffers.set(scratch::SWITCH, to);
@@ -320,11 +347,12 @@ impl AttachedProbe {
     pub fn counts(&self, set: &RingSet) -> Counts {
         let parts: Vec<u64> = (0..self.parts.min(scratch::PARTS)).map(|i| self.rejected(i)).collect();
         let program = self.info();
+        let (unfinished, rejected) = self.unfinished;
         Counts {
-            seen: self.seen(),
-            recorded: set.recorded(&self.classes),
+            seen: self.seen() + unfinished + rejected,
+            recorded: set.recorded(&self.classes) + unfinished,
             dropped: self.dropped(),
-            filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN),
+            filtered: parts.iter().sum::<u64>() + self.sum(scratch::UNKNOWN) + rejected,
             parts,
             missed: program.recursion_misses.saturating_sub(self.missed_before),
             entered: self.has_entries.then(|| self.sum(scratch::ENTERED)),

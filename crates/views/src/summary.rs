@@ -1,4 +1,4 @@
-//! `-c`: calls counted and timed, one row per call, in the table that strace -c prints.
+//! `-c`: calls counted and timed, one row per call, in the table that strace -c prints. Operations of io_uring are rows too, by their probes' names.
 //!
 //! Times are those that pass between entry and exit (strace -c -w). What strace shows without -w, the change of `ru_stime`, is
 //! made of ticks of 4 ms on most kernels: most calls take none, and one has the time of all others. A call without a result is not
@@ -8,6 +8,7 @@ mod table;
 
 use crate::View;
 use events::Event;
+use events::io_uring;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT};
 use events::names::Names;
 use std::collections::BTreeMap;
@@ -156,6 +157,8 @@ pub struct Summary {
     named: Vec<Stats>,
     /// Calls without a schema: 32-bit or not, number.
     unnamed: BTreeMap<(bool, u32), Stats>,
+    /// Operations of io_uring, by name.
+    operations: BTreeMap<&'static str, Stats>,
     /// Calls for which there was no room in `unnamed`.
     others: Stats,
 }
@@ -168,6 +171,7 @@ impl Summary {
             columns: Column::DEFAULT.to_vec(),
             named: vec![Stats::default(); events::generated::SCHEMAS.len()],
             unnamed: BTreeMap::new(),
+            operations: BTreeMap::new(),
             others: Stats::default(),
         }
     }
@@ -178,6 +182,9 @@ impl Summary {
     }
 
     fn stats(&mut self, ev: &Event<'_>) -> Option<&mut Stats> {
+        if io_uring::is_operation(ev.schema) {
+            return Some(self.operations.entry(ev.schema.name).or_default());
+        }
         if ev.schema.name != "raw" {
             return self.named.get_mut(usize::from(ev.schema.base));
         }
@@ -197,6 +204,8 @@ impl Summary {
             order::by_key(&mut named, |(schema, _)| schema.x86_64);
             rows.extend(named.into_iter().map(|(schema, s)| Row { name: schema.name.to_owned(), stats: *s }));
         }
+        let operations = self.operations.iter().filter(|_| !narrow);
+        rows.extend(operations.map(|(name, s)| Row { name: (*name).to_owned(), stats: *s }));
         let unnamed = self.unnamed.iter().filter(|((is_narrow, _), _)| *is_narrow == narrow);
         rows.extend(unnamed.map(|((_, nr), s)| Row { name: unnamed_name(narrow, *nr), stats: *s }));
         if !narrow && self.others.calls > 0 {
@@ -228,7 +237,8 @@ fn sort(rows: &mut [Row], by: Sort) {
 
 impl View for Summary {
     fn event(&mut self, ev: &Event<'_>, _: &dyn Names, _: &mut Vec<u8>) {
-        if !ev.is_syscall() || ev.caps() & CAP_NO_RESULT != 0 {
+        let is_counted = ev.is_syscall() || ev.is_span() && io_uring::is_operation(ev.schema);
+        if !is_counted || ev.caps() & CAP_NO_RESULT != 0 {
             return;
         }
         let ns = ev.duration();

@@ -237,7 +237,7 @@ pub fn collect(
             e.mov(R5, R1);
             slab::is_of(e, R5, place, out);
         }
-        whose(e, plan, out);
+        whose(e, &plan.whose, out);
         // What it collects after the end nobody reads.
         if session.switch.is_some() {
             let found = e.stopped_before(out);

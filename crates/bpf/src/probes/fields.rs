@@ -1,6 +1,5 @@
 //! What a probe's program is made from, and how its fields are read.
 
-use super::{STRING, STRINGS};
 use crate::asm::Label;
 use crate::frame::{Emitter, Lost, slot};
 use crate::helper::Helper;
@@ -9,6 +8,11 @@ use crate::scratch;
 use crate::slab;
 use crate::stacks::{self, Stacks};
 use events::Schema;
+
+/// The most bytes of a string that is read, its NUL included.
+pub const STRING: i32 = 256;
+/// The most strings of an array that are read.
+pub const STRINGS: usize = 16;
 
 /// Where a number comes from.
 #[derive(Clone, Debug, PartialEq)]

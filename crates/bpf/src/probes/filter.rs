@@ -14,8 +14,10 @@ use crate::btf_offsets::BtfOffsets;
 use crate::filter::{self, Argument, Bytes, Exits, Place};
 use crate::frame::{Emitter, field, reg, slot};
 use crate::helper::Helper;
-use crate::insn::{Alu, Atomic, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg::*, Size};
 use crate::scratch::{self, front};
+use events::Schema;
+use events::layout::{self, Layout};
 use lang::Filter;
 use lang::filter::ir::{Leaf, Value as Asked};
 
@@ -109,6 +111,48 @@ pub(super) fn before(e: &mut Emitter<'_>, plan: &Plan<'_>, found: bool, out: Lab
     leave(e, &exits, found, room.scratch, out);
     e.bind(pass);
     Known { scratch: room.scratch, time: filter.needs().nsecs }
+}
+
+/// Evaluates the filter of a span that is in the buffer, whole, and falls through where it passes.
+pub(super) fn of_built(e: &mut Emitter<'_>, (schema, filter): (&Schema, &Filter), out: Label) {
+    let layout = Layout::of(schema);
+    let at = |off: usize, size| Place::Memory(reg::BUFFER, off as i16, size);
+    let Room { strings, temps, .. } = Room::of(filter, e.offsets);
+    // What does not fit on the stack would be put where the event is.
+    if strings.0 != R10 {
+        return e.fail(filter::Unfit::Temps);
+    }
+    let argument = |i: usize| {
+        let is_first_tail = layout.tails.first().is_some_and(|t| usize::from(t.arg) == i);
+        let bytes = if is_first_tail { Bytes::Copy(reg::BUFFER, layout.fixed as i16, None) } else { Bytes::Nowhere };
+        Argument { value: at(layout.args[i].0.into(), Size::D), bytes }
+    };
+    let places = filter::Places {
+        pid: at(layout::PID, Size::W),
+        tid: at(layout::TID, Size::W),
+        cpu: at(layout.cpu.0, Size::H),
+        nsecs: at(0, Size::D),
+        start: Some(at(layout.start, Size::D)),
+        retval: Some(at(layout.ret, Size::D)),
+        args: (0..schema.args.len()).map(argument).collect(),
+        ..filter::helpers(strings, temps)
+    };
+    let exits = Exits { rejected: filter.parts().iter().map(|_| e.new_label()).collect(), unknown: e.new_label() };
+    let needs = filter.needs();
+    let if_needed = |needed, cap| if needed { cap } else { 0 };
+    let lacks = if_needed(needs.retval, layout::CAP_NO_RESULT) | if_needed(needs.start, layout::CAP_START_UNKNOWN);
+    if lacks != 0 {
+        e.load_event(Size::H, R1, field::CAP);
+        e.alu(Alu::And, R1, i32::from(lacks));
+        e.jump_if(Cond::Ne, R1, 0, exits.unknown);
+    }
+    if let Err(unfit) = filter::emit(e, filter, &places, &exits) {
+        e.fail(unfit);
+    }
+    let pass = e.new_label();
+    e.jump(pass);
+    leave(e, &exits, true, true, out);
+    e.bind(pass);
 }
 
 /// Where the arguments are; those that are not in the context as they are wanted are put on the stack, from `at` up.

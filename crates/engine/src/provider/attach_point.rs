@@ -3,7 +3,9 @@
 
 use super::Probe;
 use super::file_point::FilePoint;
+use super::operations::Operations;
 use crate::slab::points::Point;
+use events::Extent;
 use std::path::Path;
 use sys::perf::attach::{Access, Counter, Rate};
 
@@ -53,6 +55,8 @@ pub enum AttachPoint {
     },
     /// A tracepoint of the kernel's allocator, with the arguments of its prototype: only for objects of one slab.
     Slab(Point),
+    /// Submissions and completions of io_uring, joined: spans.
+    Operations(Operations),
     /// A clock.
     Clock {
         /// How often it ticks.
@@ -113,10 +117,15 @@ impl AttachPoint {
         self.in_file()?.path()
     }
 
+    /// Whether its events last: they have a start and a result.
+    pub fn extent(&self) -> Extent {
+        if matches!(self, AttachPoint::Operations(_)) { Extent::Span } else { Extent::Point }
+    }
+
     /// Whether addresses of strings are the process's, and not the kernel's.
     pub fn strings_are_users(&self) -> bool {
         match self {
-            AttachPoint::File(_) => true,
+            AttachPoint::File(_) | AttachPoint::Operations(_) => true,
             AttachPoint::Tracepoint { of_calls, .. } => *of_calls,
             _ => false,
         }

@@ -17,9 +17,11 @@ mod function;
 mod hardware;
 mod heap;
 mod in_file;
+mod io_uring;
 mod kernel_types;
 pub mod location;
 mod names;
+pub mod operations;
 mod prototype;
 pub mod quoting;
 mod rawtracepoint;
@@ -40,6 +42,7 @@ pub use timer::clock_period;
 use crate::error::{Error, Result};
 use crate::provider::quoting::{quote, unquote};
 use crate::target::modules;
+use events::Fmt;
 use lang::near::nearest;
 use lang::pattern::{glob, is_pattern};
 use std::fmt;
@@ -75,6 +78,8 @@ pub enum Encoding {
     Bytes,
     /// Characters up to a NUL.
     Chars,
+    /// An integer that events show in this way.
+    Shown(Fmt),
 }
 
 /// An argument of a probe.
@@ -224,6 +229,7 @@ static ALL: &[&dyn Provider] = &[
     &software::Software,
     &hardware::Hardware,
     &heap::Heap,
+    &io_uring::IoUring,
     &uprobe::UPROBE,
     &uprobe::URETPROBE,
     &usdt::Usdt,

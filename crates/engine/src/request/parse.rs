@@ -7,8 +7,8 @@
 use crate::capture::captures::{self, Captures};
 use crate::error::{Error, Result};
 use crate::provider::quoting;
-use events::Schema;
 use events::dynamic;
+use events::{Extent, Schema};
 use lang::Diagnostic;
 
 /// What one `-e` asks for.
@@ -133,8 +133,13 @@ pub(super) fn mistake(probe: &str, text: &str, d: &Diagnostic) -> Error {
     Error::usage(format!("-e {of}/{text}/"), format!("{} {} at {place}", d.code, d.message), todo)
 }
 
-pub(super) fn class(name: &str, fields: &[dynamic::Field]) -> Result<&'static Schema> {
-    dynamic::class(name, fields).map_err(|e| Error::failed(name, e.to_string(), "enable fewer probes"))
+/// The class of a probe whose events are points or spans.
+pub(super) fn class(name: &str, extent: Extent, fields: &[dynamic::Field]) -> Result<&'static Schema> {
+    let made = match extent {
+        Extent::Point => dynamic::class(name, fields),
+        Extent::Span => dynamic::span(name, fields),
+    };
+    made.map_err(|e| Error::failed(name, e.to_string(), "enable fewer probes"))
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::request::expression::Expression;
 use crate::request::parse::{Request, class, is_probe, label, mistake};
 use crate::rights::{self, Sight};
 use crate::target::Target;
-use events::Schema;
 use events::dynamic;
 use events::types::{Fmt, Int, StrKind, Type};
+use events::{Extent, Schema};
 use lang::filter::ir::{Leaf, Subject};
 use lang::{Filter, Parsed};
 use std::collections::HashSet;
@@ -177,9 +177,10 @@ impl ProbeEnabling {
     pub fn extend(&mut self, more: Vec<(dynamic::Field, Source)>) -> Result<()> {
         let own = self.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty });
         let fields: Vec<_> = own.chain(more.iter().map(|(field, _)| field.clone())).collect();
-        let longer = |s: &&'static Schema| class(s.name, &fields);
+        let extent = self.schema.extent;
+        let longer = |s: &&'static Schema| class(s.name, extent, &fields);
         self.members = self.members.iter().map(longer).collect::<Result<_>>()?;
-        self.schema = self.members.first().map_or_else(|| class(&self.name, &fields), |first| Ok(*first))?;
+        self.schema = self.members.first().map_or_else(|| class(&self.name, extent, &fields), |first| Ok(*first))?;
         self.fields.extend(more.into_iter().map(|(_, source)| source));
         Ok(())
     }
@@ -315,7 +316,7 @@ fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<ProbeEnabling>> 
     let mut enabling = of(ready, wanted)?;
     let fields: Vec<dynamic::Field> =
         enabling.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty }).collect();
-    let members = probes.iter().map(|p| class(&p.name, &fields)).collect::<Result<Vec<_>>>()?;
+    let members = probes.iter().map(|p| class(&p.name, enabling.schema.extent, &fields)).collect::<Result<Vec<_>>>()?;
     for (filter, typed) in wanted.filter.iter().zip(&enabling.filter) {
         let same = |s: &&&Schema| filter.check(s).is_ok_and(|other| other.parts() == typed.parts());
         if members.iter().filter(same).count() < members.len() {
@@ -339,7 +340,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
     if request.filter.is_some() {
         return Err(Error::usage(format!("-e {name}"), "it happens once and takes no filter", "leave the filter out"));
     }
-    let (schema, fields) = (class(name, &[])?, Vec::new());
+    let (schema, fields) = (class(name, Extent::Point, &[])?, Vec::new());
     let (members, missing) = (Vec::new(), Vec::new());
     Ok(ProbeEnabling {
         name: name.into(),
@@ -405,7 +406,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
             _ => Source::UserStack(captures.ustack),
         });
     }
-    let schema = class(&probe.name, &types)?;
+    let schema = class(&probe.name, point.extent(), &types)?;
     let filter = filter.map(|f| {
         let typed = f.renamed(&called).check(schema).map_err(|d| mistake(&probe.name, &f.text, &d))?;
         match reads_addresses(&typed, schema) && !strings_are_users {
@@ -498,6 +499,7 @@ fn argument(arg: &ArgInfo, of_process: bool) -> Option<(Type, Source)> {
         (Encoding::Int, _) if matches!(size, 1 | 2 | 4 | 8) => {
             (int(Fmt::Dec, signed), Source::Number(number(size, signed)))
         }
+        (Encoding::Shown(fmt), _) => (int(fmt, signed), Source::Number(number(size, signed))),
         (Encoding::Pointer | Encoding::Float, _) if matches!(size, 4 | 8) => {
             (int(Fmt::Hex, false), Source::Number(number(size, false)))
         }

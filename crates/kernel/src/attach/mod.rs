@@ -8,6 +8,7 @@
 
 pub mod attempt;
 mod function;
+pub mod operation;
 mod perf_event;
 mod raw_tracepoint;
 mod registers;
@@ -17,7 +18,7 @@ mod uprobe;
 use crate::moved::{Agents, Moved};
 use bpf::probes::Value;
 use engine::provider::file_point::FilePoint;
-use engine::provider::{ArgLocation, AttachPoint};
+use engine::provider::{ArgLocation, AttachPoint, operations};
 use std::io;
 use sys::bpf::link::Link;
 use sys::bpf::prog::{Program, ProgramSpec};
@@ -77,6 +78,7 @@ pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64], agents: &'p Agents) 
         }
         AttachPoint::RawTracepoint { name } => vec![Box::new(raw_tracepoint::Raw { name })],
         AttachPoint::Slab(point) => vec![Box::new(raw_tracepoint::Raw { name: point.tracepoint })],
+        AttachPoint::Operations(_) => vec![Box::new(operation::At::new(operations::COMPLETED))],
         AttachPoint::Clock { rate, every_cpu } => {
             vec![Box::new(perf_event::Clock { rate: *rate, every_cpu: *every_cpu })]
         }
@@ -106,6 +108,9 @@ pub fn how(point: &AttachPoint) -> String {
         AttachPoint::Tracepoint { id, .. } => format!("classic tracepoint {id}"),
         AttachPoint::RawTracepoint { .. } => "raw tracepoint".into(),
         AttachPoint::Slab(point) => format!("raw tracepoint {}: only objects of this slab", point.tracepoint),
+        AttachPoint::Operations(operations) => {
+            format!("raw tracepoints {} and {}, joined", operations.kernel.submitted, operations::COMPLETED)
+        }
         AttachPoint::Clock { every_cpu: true, .. } => "a perf clock on every CPU: ticks that hit the target".into(),
         AttachPoint::Clock { every_cpu: false, .. } => "a perf clock on one CPU".into(),
         AttachPoint::Counter { .. } => "a perf counter on every CPU: what hits the target".into(),

@@ -18,6 +18,7 @@ use engine::request::collecting::{
 use engine::request::enabling::{Enabling, What};
 use engine::request::probe_enabling::{Number as Argument, ProbeEnabling, Read as Memory, ReadWhat, Script, Source};
 use engine::rights;
+use events::Extent;
 use events::dynamic::Field;
 use events::types::{Fmt, Int, Len, LenFrom, StrKind, Type as FieldType};
 use lang::script::Program;
@@ -101,7 +102,9 @@ pub(super) fn clauses_of(
     from: impl Fn((&Leaf, &Get)) -> From,
     fits: impl Fn(&Clause) -> bool,
 ) -> Option<Vec<Clause>> {
-    if probe.point.is_none() || probe.filter.is_some() || probe.anonymous {
+    // What a span is is known at its end: no program of one place has it.
+    let is_of_one_place = probe.point.as_ref().is_some_and(|p| p.extent() == Extent::Point);
+    if !is_of_one_place || probe.filter.is_some() || probe.anonymous {
         return None;
     }
     let (first, others) = probe.classes().split_first()?;

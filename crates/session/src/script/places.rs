@@ -435,7 +435,7 @@ fn type_of(arg: &provider::ArgInfo, space: Space) -> Option<Type> {
     use provider::Encoding;
     probe_enabling::field_type(arg)?;
     Some(match arg.ty.encoding {
-        Encoding::Int => Type::int(arg.ty.size as u8, arg.ty.signed),
+        Encoding::Int | Encoding::Shown(_) => Type::int(arg.ty.size as u8, arg.ty.signed),
         Encoding::Text => Type::Pointer(Box::new(Type::int(1, true)), space),
         Encoding::Chars if arg.ty.size > 0 => Type::Str(arg.ty.size - 1),
         Encoding::Chars | Encoding::Bytes => Type::Str(lang::script::types::MAX_STRLEN),
