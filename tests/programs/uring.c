@@ -4,7 +4,7 @@
 //   uring load N         N operations in batches: nop, read, write
 //   uring sqpoll N       the same, submitted by a thread of the kernel (IORING_SETUP_SQPOLL)
 //   uring overflow N     N nops on a completion queue of 8 entries, which is read when all are submitted
-//   uring wait FIFO      a read that does not complete before FIFO is written; says 'ready' when it is submitted
+//   uring wait FIFO      a read that does not complete before FIFO is written, and a nop for each byte of its input
 //
 // Prints `NAME SUBMITTED COMPLETED` of each operation: what it has submitted, and what it has read from the completion queue.
 #define _GNU_SOURCE
@@ -225,10 +225,11 @@ static void wait_for(const char *path) {
     if (fd < 0) die(path);
     entry(IORING_OP_READ, fd, buffer, 1, 0);
     enter(0);
-    puts("ready");
-    fflush(stdout);
-    finish();
-    entry(IORING_OP_NOP, -1, NULL, 0, 0);
+    for (char byte; read(0, &byte, 1) == 1;) {
+        entry(IORING_OP_NOP, -1, NULL, 0, 0);
+        enter(1);
+        reap();
+    }
     finish();
 }
 

@@ -18,7 +18,7 @@ use lang::filter::Context;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use sys::bpf::link::Link;
-use sys::bpf::map::{Map, NO_PREALLOC};
+use sys::bpf::map::Map;
 use sys::bpf::prog::Program;
 
 /// The operations of an enabling that are submitted and not completed, and what the programs are made from.
@@ -56,7 +56,7 @@ impl Pending {
             pending: -1,
             classes: -1,
         };
-        let map = Map::hash("trapline_ops", operations::KEY_SIZE, plan.value_size(), operations::MOST, NO_PREALLOC)?;
+        let map = Map::hash("trapline_ops", operations::KEY_SIZE, plan.value_size(), operations::MOST, 0)?;
         let classes = Map::array("trapline_opcode", 4, 256, 0)?;
         (plan.pending, plan.classes) = (map.as_fd().as_raw_fd(), classes.as_fd().as_raw_fd());
         // A string that is hidden is not read.

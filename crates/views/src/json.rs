@@ -262,7 +262,7 @@ fn result(ev: &Event<'_>, v: &mut Values<'_>) {
             v.int(ev.ret() as u64, &int);
         }
     }
-    if ev.is_syscall() {
+    if ev.is_syscall() || errno.is_some() {
         key(v, &m::ERRNO);
         match errno.map(|n| (n, events::errno::lookup(n))) {
             None => w::null(v.out),

@@ -92,6 +92,7 @@ fn probe() -> Line {
         m::CPU_EXIT,
         m::ARGS,
         m::RETURNED,
+        m::FAILED,
         m::UNFINISHED,
         m::VALUES,
         m::OUTCOME,

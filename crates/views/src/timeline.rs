@@ -13,6 +13,8 @@
 mod columns;
 mod functions;
 pub mod html;
+mod lanes;
+mod operations;
 pub mod overview;
 pub mod perfetto;
 mod processes;
@@ -38,8 +40,9 @@ use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
 use events::traces::{beside, own};
-use events::{Event, functions as records, stacks};
+use events::{Event, functions as records, io_uring, stacks};
 use functions::FunctionRows;
+use operations::Operations;
 use processes::{Command, Processes};
 use spans::{Definition, Spans};
 use std::sync::Arc;
@@ -117,6 +120,7 @@ pub struct Timeline {
     rows: Rows,
     functions: CallEvents<FunctionRows>,
     spans: Spans,
+    operations: Operations,
     /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
     blocks: Table<(usize, u64), (u64, u64)>,
     /// Those that are open; and whether any was closed: a trace without the calls that close knows of none what became of it.
@@ -161,6 +165,7 @@ impl Timeline {
             rows: Rows::default(),
             functions: CallEvents::new(FunctionRows::default()),
             spans: Spans::default(),
+            operations: Operations::default(),
             blocks: Table::default(),
             descriptors: Descriptors::default(),
             closes: false,
@@ -269,13 +274,7 @@ impl Timeline {
         self.calls += 1;
         let failed = ev.errno().is_some();
         let length = ev.time().saturating_sub(ev.start());
-        let text = if self.calls <= MOST_TEXTS || failed || length >= LONG {
-            let line = self.line(ev, names);
-            self.strings.number(&line)
-        } else {
-            self.untold += 1;
-            0
-        };
+        let text = self.text_of_call(ev, names);
         if matches!(ev.schema.name, "execve" | "execveat") && !failed {
             let line = self.line(ev, names);
             let cwd = names.fd(ev.pid(), AT_FDCWD).map(|cwd| String::from_utf8_lossy(&cwd.path).into_owned());
@@ -294,6 +293,26 @@ impl Timeline {
             subject: subject.into(),
         };
         self.rows.of(Of::Thread(thread), Kind::Call, 0).push(&item);
+    }
+
+    /// The line of a call or an operation, unless there are too many and it is an ordinary one; 0: none.
+    fn text_of_call(&mut self, ev: &Event<'_>, names: &dyn Names) -> u32 {
+        let is_long = ev.time().saturating_sub(ev.start()) >= LONG;
+        if self.calls <= MOST_TEXTS || ev.errno().is_some() || is_long {
+            let line = self.line(ev, names);
+            return self.strings.number(&line);
+        }
+        self.untold += 1;
+        0
+    }
+
+    /// An operation of io_uring: those of a thread overlap.
+    fn operation(&mut self, ev: &Event<'_>, names: &dyn Names, process: usize) {
+        self.calls += 1;
+        let name = self.strings.number(ev.schema.name);
+        let text = self.text_of_call(ev, names);
+        let (start, length, stack) = (ev.start(), ev.time().saturating_sub(ev.start()), self.stack(ev, names));
+        self.operations.add(ev.schema.name, process, Item { start, length, name, text, stack, ..Item::default() });
     }
 
     /// What is shown as a mark: signals, probes, what happens to a thread.
@@ -529,6 +548,7 @@ impl View for Timeline {
             }
             Class::Probe if matches!(ev.schema.name, "heap:malloc" | "heap:free") => self.heap(ev, names, process),
             Class::Probe if ev.schema.name.starts_with("profile:") => self.mark(ev, names, thread, Kind::Sample),
+            Class::Probe if ev.is_span() && io_uring::is_operation(ev.schema) => self.operation(ev, names, process),
             Class::Probe if ev.schema.name == SWITCH => self.switch(ev, names),
             Class::Probe
                 if matches!(ev.schema.name, "tracepoint:sched:sched_wakeup" | "tracepoint:sched:sched_waking") =>
@@ -548,6 +568,7 @@ impl View for Timeline {
     fn end(&mut self, out: &mut Vec<u8>) {
         self.functions.end(out);
         self.spans.end(&self.processes, &mut self.rows, &mut self.strings);
+        self.operations.end(&mut self.rows, self.spans.sets.len());
         (self.write)(self, out);
     }
 }

@@ -68,8 +68,9 @@ pub struct Plan<'a> {
 
 /// Bytes of a key of the map of operations.
 pub const KEY_SIZE: u32 = 16;
-/// Operations that may be submitted and not completed.
-pub const MOST: u32 = 1 << 16;
+/// Operations that may be submitted and not completed. The map has memory for all from the start: to get it for each costs 2 µs, where an
+/// interrupt of the processor itself is slow, as in virtual machines.
+pub const MOST: u32 = 1 << 14;
 /// The opcode of what is no operation that the table names.
 pub const OTHER: u8 = u8::MAX;
 

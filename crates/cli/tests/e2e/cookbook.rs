@@ -81,6 +81,7 @@ pub fn programs(dir: &Path) -> Option<()> {
         ("waits", "cookbook/waits.c"),
         ("window", "cookbook/window.c"),
         ("desk", "cookbook/desk.c"),
+        ("ring", "cookbook/ring.c"),
         ("files", "open_files.c"),
         ("stuck", "deadlock.c"),
         ("tasks", "cookbook/tasks.cc"),

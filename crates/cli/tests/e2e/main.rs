@@ -49,6 +49,7 @@ mod heap_traces;
 mod heap_valgrind;
 mod in_flight;
 mod injected;
+mod io_uring;
 mod joined;
 #[path = "../../../views/tests/json_schema/mod.rs"]
 mod json_schema;

@@ -747,7 +747,7 @@ fn examples() -> Vec<(&'static str, &'static str)> {
 
 #[test]
 fn the_examples_of_the_page_about_probes_work() {
-    let (Some(_), Some(_)) = (tools("probes"), tools("hits")) else { return };
+    let (Some(_), Some(_), Some(_)) = (tools("probes"), tools("hits"), lab::program("uring")) else { return };
     let all = examples();
     assert!(all.len() >= 12, "{all:?}");
     for (line, needs) in all {

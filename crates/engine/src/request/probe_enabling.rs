@@ -291,6 +291,7 @@ pub fn narrow(enablings: &mut Vec<ProbeEnabling>, expression: &Expression) -> Re
         let sight = if e.anonymous { Sight::Anonymous } else { Sight::All };
         rights::of_filter(&e.name, sight, first)?;
         no_search(&e.name, first)?;
+        no_other_task(&e.name, e.schema, first)?;
         e.filter = Some(first.clone());
     }
     Ok(())
@@ -419,7 +420,11 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         }
     });
     let filter = filter.transpose()?;
-    filter.iter().try_for_each(|f| rights::of_filter(&probe.name, sight, f).and(no_search(&probe.name, f)))?;
+    filter.iter().try_for_each(|f| {
+        rights::of_filter(&probe.name, sight, f)?;
+        no_search(&probe.name, f)?;
+        no_other_task(&probe.name, schema, f)
+    })?;
     Ok(ProbeEnabling {
         name: probe.name,
         schema,
@@ -437,6 +442,16 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         predicates: None,
         refusals: Refusals::default(),
     })
+}
+
+/// Refuses a filter that asks for what a program knows of the current task only, of events that another task may end.
+fn no_other_task(probe: &str, schema: &Schema, filter: &Filter) -> Result<()> {
+    let needs = filter.needs();
+    if !schema.is_span() || !(needs.comm || needs.uid || needs.gid) {
+        return Ok(());
+    }
+    let why = "comm, uid and gid are not known where another task completes an operation";
+    Err(Error::usage(format!("-e {probe}"), why, "use pid or tid here, and them with 'trapline report --where'"))
 }
 
 /// Refuses a filter that no program in the kernel carries out: only those of calls and of functions are carried out elsewhere too.

@@ -83,6 +83,7 @@ providers! {
     "process" [] ["EVENT"] false Named, true, "what happens to processes: fork, exec, exit, signal";
     "function" [] ["NAME" "NAME:return"] false Call, true, "a function of the traced program, without rights";
     "heap" [] ["EVENT"] false Named, true, "an allocation or a free of the traced program";
+    "io_uring" [] ["OPERATION"] false Spans, true, "an operation of io_uring, from its submission to its completion";
     "slab" [] ["CACHE" "CACHE:EVENT"] false Named, true, "an allocation of the kernel";
     "software" ["s"] ["EVENT" "EVENT:COUNT"] false Arguments::None, true, "an event that the kernel counts";
     "hardware" ["h"] ["EVENT" "EVENT:COUNT"] false Arguments::None, true, "an event that the processor counts";

@@ -494,7 +494,8 @@ fn in_order(
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.stack_troubles();
     let tells = pump.counters().any(|(s, n)| n.recorded > 0 && tells(s));
-    let calls = pump.counters().any(|(s, n)| n.recorded > 0 && s.class == Class::Syscall);
+    let is_call = |s: &Schema| s.class == Class::Syscall || events::io_uring::is_operation(s);
+    let calls = pump.counters().any(|(s, n)| n.recorded > 0 && is_call(s));
     let outcome = Outcome { all, written: pump.has_written(), tells, calls, trouble, unresolved };
     (outcome, pump.selection)
 }

@@ -426,7 +426,7 @@ fn plain(kernel: &str) -> &str {
 
 /// Whose memory the addresses of a probe's arguments are of.
 fn space_of(pattern: &str) -> Space {
-    let users = ["uprobe:", "uretprobe:", "usdt:", "syscall:", "heap:", "tracepoint:syscalls:"];
+    let users = ["uprobe:", "uretprobe:", "usdt:", "syscall:", "heap:", "io_uring:", "tracepoint:syscalls:"];
     if users.iter().any(|p| pattern.starts_with(p)) { Space::User } else { Space::Kernel }
 }
 

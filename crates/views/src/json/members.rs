@@ -145,6 +145,12 @@ pub const ERRNO: Member =
     always("errno", Value::Error, "name of the error, its number where it has none; null where the call did not fail");
 /// `ret` of a probe.
 pub const RETURNED: Member = maybe("ret", Value::Result, "result, of probes that last; null if there is none");
+/// `errno` of a probe.
+pub const FAILED: Member = maybe(
+    "errno",
+    Value::Error,
+    "name of the error, its number where it has none, of operations of io_uring that failed",
+);
 /// `unfinished`
 pub const UNFINISHED: Member = maybe("unfinished", Value::True, "the call did not return");
 /// `interrupted`

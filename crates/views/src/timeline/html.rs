@@ -177,7 +177,7 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "lost": timeline.lost,
         "untold": timeline.untold,
         "cut": timeline.cut,
-        "crowded": timeline.spans.sets.iter().map(|set| set.crowded).sum::<u64>(),
+        "crowded": timeline.operations.crowded + timeline.spans.sets.iter().map(|set| set.crowded).sum::<u64>(),
         "deep": timeline.functions.view().deep,
     })
 }

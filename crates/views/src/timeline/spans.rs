@@ -9,6 +9,7 @@
 //! compared within their process, those of other probes everywhere.
 
 use super::columns::{Item, Rows};
+use super::lanes::{self, Lanes};
 use super::processes::Processes;
 use super::strings::Strings;
 use super::{Kind, Of};
@@ -126,8 +127,6 @@ pub(super) struct Spans {
     pub allocated: Table<usize, Vec<(u64, u64)>>,
 }
 
-/// Most spans of a set beside each other in a picture.
-const MOST_LANES: u32 = 200;
 /// Most calls of a function of a thread whose arguments are remembered until they return.
 const MOST_ENTERED: usize = 1 << 12;
 
@@ -262,22 +261,16 @@ impl Spans {
         for (nth, set) in self.sets.iter_mut().enumerate() {
             set.matched();
             let name = strings.number(&set.definition.name);
-            let mut lanes: Table<usize, Vec<u64>> = Table::default();
+            let mut lanes = Lanes::default();
             for span in &set.spans {
                 let process = processes.of_thread(span.threads[0]);
-                let ends = lanes.entry(process).or_default();
-                let free = ends.iter().position(|end| *end <= span.start).unwrap_or(ends.len());
-                if free >= MOST_LANES as usize {
+                let Some(lane) = lanes.place(process, span.start, span.end) else {
                     set.crowded += 1;
                     continue;
-                }
-                if free == ends.len() {
-                    ends.push(0);
-                }
-                ends[free] = span.end.max(span.start + 1);
+                };
                 let text = strings.number(&words(&set.definition, span, processes));
                 let item = Item { start: span.start, length: span.end - span.start, name, text, ..Item::default() };
-                rows.of(Of::Process(process), Kind::Span, nth as u32 * MOST_LANES + free as u32).push(&item);
+                rows.of(Of::Process(process), Kind::Span, nth as u32 * lanes::MOST + lane).push(&item);
             }
         }
     }

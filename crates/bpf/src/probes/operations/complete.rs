@@ -59,8 +59,6 @@ pub fn complete(
         take(e, plan, &layout, out);
         e.bind(patch);
         e.note("its end");
-        e.call(Helper::KtimeGetNs);
-        e.store_event(Size::D, field::TIME, R0);
         e.load(Size::W, R1, R10, COMPLETION);
         e.alu(Alu::Lsh, R1, 32);
         e.alu(Alu::Arsh, R1, 32);
@@ -137,11 +135,12 @@ fn take(e: &mut Emitter<'_>, plan: &Plan<'_>, layout: &Layout, out: Label) {
     e.mov(R2, (room + TRAILER) as i32);
     e.load_slot(R3, FOUND);
     e.call(Helper::ProbeReadKernel);
+    e.call(Helper::KtimeGetNs);
+    e.store_event(Size::D, field::TIME, R0);
     e.load(Size::W, R1, R10, COMPLETION + 4);
     e.alu(Alu::And, R1, IORING_CQE_F_MORE);
     e.jump_if(Cond::Eq, R1, 0, last);
     e.note("the next completion's event begins here");
-    e.call(Helper::KtimeGetNs);
     e.load_slot(R1, FOUND);
     e.store(Size::D, R1, layout.start as i16, R0);
     e.jump(done);

@@ -124,7 +124,8 @@ fn keep(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     e.load_slot(R1, USER_DATA);
     e.store_slot(KEY + 8, R1);
     update(e, plan, NO_EXIST);
-    e.jump_if(Cond::Ne, R0, -EEXIST, out);
+    // Before Linux 6.4 the function that the kernel calls here gives 32 bits.
+    e.jump_if32(Cond::Ne, R0, -EEXIST, out);
     e.load_slot(R1, REQUEST);
     e.store_slot(KEY, R1);
     e.store_slot(KEY + 8, 0);
