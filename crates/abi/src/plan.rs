@@ -58,8 +58,80 @@ pub struct Area {
     pub variant: u32,
     /// How many steps its contents have.
     pub steps: u32,
-    /// Where they are, from its beginning: a multiple of 4.
+    /// Where they are, from its beginning: a multiple of 4, the first one behind the code that the steps are of.
     pub steps_at: u64,
+    /// Where the functions are that its stubs are for, from its beginning: a multiple of 4. For each stub 4 bytes (i32) have the distance of
+    /// the function's first instruction from the area.
+    pub entries_at: u64,
+}
+
+/// The last bytes of an area: what somebody who looks at the process from outside has to know of it, found by where its mapping ends. The
+/// agent writes them before the area becomes code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Trailer {
+    /// [`Trailer::MAGIC`].
+    pub magic: u64,
+    /// [`crate::VERSION`].
+    pub version: u32,
+    /// As [`Area::variant`].
+    pub variant: u32,
+    /// As [`Area::address`].
+    pub address: u64,
+    /// As [`Area::len`].
+    pub len: u64,
+    /// As [`Area::stubs`].
+    pub stubs: u64,
+    /// Distance of a thread's data ([`crate::thread::Thread`]) from its `fs` base.
+    pub tls: i64,
+    /// As [`Area::steps`].
+    pub steps: u32,
+    /// As [`Area::steps_at`].
+    pub steps_at: u32,
+    /// As [`Area::entries_at`].
+    pub entries_at: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+impl Trailer {
+    /// The first word: "traparea" in ASCII.
+    pub const MAGIC: u64 = u64::from_le_bytes(*b"traparea");
+    /// Its bytes.
+    pub const SIZE: usize = size_of::<Trailer>();
+
+    /// Reads it; none where it is no trailer of this version, or contradicts itself.
+    pub fn parse(bytes: &[u8; Trailer::SIZE]) -> Option<Trailer> {
+        let long = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b));
+        let word = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
+        let trailer = Trailer {
+            magic: long(0)?,
+            version: word(8)?,
+            variant: word(12)?,
+            address: long(16)?,
+            len: long(24)?,
+            stubs: long(32)?,
+            tls: long(40)? as i64,
+            steps: word(48)?,
+            steps_at: word(52)?,
+            entries_at: word(56)?,
+            reserved: word(60)?,
+        };
+        let is_one = trailer.magic == Trailer::MAGIC && trailer.version == crate::VERSION;
+        (is_one && trailer.fits()).then_some(trailer)
+    }
+
+    /// Whether its parts lie within the area.
+    fn fits(&self) -> bool {
+        let Some(variant) = crate::stub::Variant::of(self.variant) else { return false };
+        let size = u64::from(crate::stub::layout(variant).size);
+        let steps = u64::from(self.steps) * size_of::<Step>() as u64;
+        self.address.checked_add(self.len).is_some_and(|end| end <= 1 << 47)
+            && self.stubs.is_multiple_of(size)
+            && self.stubs <= u64::from(self.steps_at)
+            && u64::from(self.steps_at) + steps <= u64::from(self.entries_at)
+            && u64::from(self.entries_at) + self.stubs / size * 4 <= self.len
+    }
 }
 
 /// From where on code of an area stands for an instruction of the program, up to the next step. In order of their places; the last one is

@@ -19,6 +19,22 @@ pub enum Variant {
     Called = 5,
 }
 
+impl Variant {
+    /// The variant with a number.
+    pub const fn of(number: u32) -> Option<Variant> {
+        use Variant::{Called, Count, CountTimed, Entry, Paired, Timed};
+        Some(match number {
+            0 => Paired,
+            1 => Timed,
+            2 => Entry,
+            3 => Count,
+            4 => CountTimed,
+            5 => Called,
+            _ => return None,
+        })
+    }
+}
+
 /// Bytes of the instruction in front of a stub's entry that raises the stack pointer (`lea rsp, [rsp+N]`, with 32 bits of distance): where
 /// functions whose first instruction has lowered it jump to.
 pub const UNDO: u32 = 8;

@@ -79,12 +79,6 @@ pub unsafe fn free() {
     USED.store(0, Release);
 }
 
-/// The variant that a plan names.
-pub fn variant(number: u32) -> Option<Variant> {
-    use Variant::{Called, Count, CountTimed, Entry, Paired, Timed};
-    [Paired, Timed, Entry, Count, CountTimed, Called].into_iter().find(|v| *v as u32 == number)
-}
-
 /// By how much the instruction at a pc raises the stack pointer, if it is one that does that in front of a stub or of a hook.
 pub fn raises_at(pc: u64) -> Option<i32> {
     let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.len)?;
@@ -177,19 +171,19 @@ fn is_of(area: &Area, step: Step, pc: u64) -> bool {
 /// A pc in a stub: the stub's layout, and the pc's offset in it.
 pub fn stub_of(pc: u64) -> Option<(&'static Layout, u32)> {
     let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.stubs)?;
-    let layout = layout(variant(area.variant)?);
+    let layout = layout(Variant::of(area.variant)?);
     Some((layout, ((pc - area.address) % u64::from(layout.size)) as u32))
 }
 
 /// The variant of the stub that an address is in.
 pub fn variant_at(address: u64) -> Option<Variant> {
-    variant(all().iter().find(|a| address.wrapping_sub(a.address) < a.stubs)?.variant)
+    Variant::of(all().iter().find(|a| address.wrapping_sub(a.address) < a.stubs)?.variant)
 }
 
 /// The variant of the stub that begins for callers at an address, and its function's number.
 pub fn function_of(entry: u64) -> Option<(Variant, u32)> {
     let area = all().iter().find(|a| entry.wrapping_sub(a.address) < a.stubs)?;
-    let variant = variant(area.variant)?;
+    let variant = Variant::of(area.variant)?;
     let layout = layout(variant);
     let begins = |stub: &u64| stub.wrapping_sub(area.address).is_multiple_of(layout.size.into());
     let entries = [entry, entry.wrapping_add(UNDO.into())];

@@ -13,6 +13,7 @@ use crate::text::{read_text, write_text};
 use crate::{areas, child, originals, own, record, shared, sites, tables};
 use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
+use abi::stub::Variant;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Release, SeqCst};
 
@@ -57,7 +58,7 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     // With memory for records, and stubs that write some, it is a recording.
     let recording = plan.areas.iter().zip(there.iter()).find(|(area, there)| **there == 1 && area.stubs > 0);
     if let Some((area, _)) = recording.filter(|_| shared::control().is_some())
-        && let Some(variant) = areas::variant(area.variant).filter(|v| abi::tracer::records(*v))
+        && let Some(variant) = Variant::of(area.variant).filter(|v| abi::tracer::records(*v))
     {
         // SAFETY: the area is there, and its pointers lie behind its stubs.
         let minimum = unsafe { ((area.address + area.stubs + MINIMUM) as *const u64).read_unaligned() };

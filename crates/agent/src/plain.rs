@@ -1,7 +1,7 @@
 //! Values that come as bytes, and go as bytes.
 
 use abi::message::{Hello, Installed, Welcome};
-use abi::plan::{Area, Header, Original, Patch};
+use abi::plan::{Area, Header, Original, Patch, Trailer};
 use abi::tracer::{Counted, Known, Printed, Reply, Request, Site, State, Target, Violation};
 use unwind::Mapping;
 
@@ -43,7 +43,8 @@ structures! {
     Hello { magic, version, reason, pid, parent, maps_len, tls, slow, hooks, originals }
     Installed { magic, error, patched, other_bytes, no_area, failed }
     Welcome { magic, version, verdict, descriptors, shared, plan, tables }
-    Area { address, len, at, content, stubs, variant, steps, steps_at }
+    Area { address, len, at, content, stubs, variant, steps, steps_at, entries_at }
+    Trailer { magic, version, variant, address, len, stubs, tls, steps, steps_at, entries_at, reserved }
     Header { magic, version, areas, patches, originals, mappings, areas_at, patches_at, originals_at, mappings_at }
     Original { hook, patch, address }
     Patch { address, area, len, splits, skipped, reserved, old, new }

@@ -1,8 +1,8 @@
 //! A plan of the collector: its tables, and the areas that it maps.
 
 use crate::plain::{self, Plain};
-use crate::{areas, kernel, slots};
-use abi::plan::{self, Area, Header, Original, Patch};
+use crate::{areas, kernel, slots, thread};
+use abi::plan::{self, Area, Header, Original, Patch, Trailer};
 use abi::stub::Variant;
 
 /// The most patches of a plan.
@@ -59,9 +59,10 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
         return false;
     };
     let whole = area.address.is_multiple_of(4096) && area.len.is_multiple_of(4096) && area.len > 0;
-    let Some(variant) = areas::variant(area.variant) else { return false };
+    let Some(variant) = Variant::of(area.variant) else { return false };
     let size = u64::from(abi::stub::layout(variant).size);
-    if !whole || area.content > area.len || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
+    let Some(room) = area.len.checked_sub(Trailer::SIZE as u64) else { return false };
+    if !whole || area.content > room || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
         return false;
     }
     if matches!(variant, Variant::Timed | Variant::CountTimed) && !slots::map_all() {
@@ -80,6 +81,10 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
     let (begin, rest) = memory.split_at_mut(content.len());
     begin.copy_from_slice(content);
     rest.fill(INT3);
+    let trailer = trailer(area);
+    if let Some(last) = rest.last_chunk_mut::<{ Trailer::SIZE }>() {
+        last.copy_from_slice(plain::bytes(&trailer));
+    }
     // SAFETY: nobody uses it yet.
     let protected = unsafe { kernel::protect(area.address, area.len, kernel::PROT_READ | kernel::PROT_EXEC) } == 0;
     // SAFETY: it has just been mapped.
@@ -90,6 +95,23 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
         return false;
     }
     true
+}
+
+/// What an unwinder outside of the process finds of an area.
+fn trailer(area: &Area) -> Trailer {
+    Trailer {
+        magic: Trailer::MAGIC,
+        version: abi::VERSION,
+        variant: area.variant,
+        address: area.address,
+        len: area.len,
+        stubs: area.stubs,
+        tls: thread::tls_offset(),
+        steps: area.steps,
+        steps_at: area.steps_at as u32,
+        entries_at: area.entries_at as u32,
+        reserved: 0,
+    }
 }
 
 /// Maps an area as code in place of the memory that may not become code (PR_SET_MDWE, a filter), and writes it through `/proc/self/mem`.
@@ -112,6 +134,8 @@ fn map_code(area: &Area, content: &[u8]) -> bool {
         written = kernel::pwrite(memory, part, area.address + at) == len as isize;
         at += len;
     }
+    let last = area.address + area.len - Trailer::SIZE as u64;
+    written &= kernel::pwrite(memory, plain::bytes(&trailer(area)), last) == Trailer::SIZE as isize;
     kernel::close(memory);
     written
 }

@@ -1,6 +1,6 @@
 //! The tracers of the process: which there are, and which are enabled. They change only while all other threads are stopped.
 
-use crate::{areas, kernel, registers};
+use crate::{kernel, registers};
 use abi::stub::Variant;
 use abi::thread::ROWS;
 use abi::tracer::{BUILT_IN, ENABLED, Kind, NAME, Refused, TRACERS};
@@ -134,7 +134,7 @@ pub fn fast_variant(bits: u32) -> Option<Variant> {
     match first.kind() {
         _ if second.is_some() => None,
         k if k == Kind::Count as u32 => Some(if first.option(0) == 1 { Variant::CountTimed } else { Variant::Count }),
-        k if k == Kind::Graph as u32 => areas::variant(first.option(0) as u32),
+        k if k == Kind::Graph as u32 => Variant::of(first.option(0) as u32),
         _ => None,
     }
 }

@@ -198,8 +198,7 @@ impl Planner {
             }
         }
         answer.functions = linked.iter().map(|l| l.functions.len()).sum();
-        let end = |l: &Linked| l.address + (l.content.len() as u64).next_multiple_of(link::PAGE);
-        answer.areas = linked.iter().map(|l| l.address..end(l)).collect();
+        answer.areas = linked.iter().map(|l| l.address..l.address + l.len()).collect();
         let heap = |l: &Linked| l.originals.iter().filter(|o| o.hook.is_of_heap()).count();
         answer.allocators = linked.iter().map(heap).sum();
         let mappings = self.mappings(pid, maps, (&linked, before.is_empty()), &mut answer);

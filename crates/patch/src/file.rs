@@ -41,6 +41,7 @@ pub fn write(modules: &[Linked], mappings: &[[u64; 4]]) -> Vec<u8> {
         out.extend((module.variant as u32).to_le_bytes());
         out.extend((module.steps.len() as u32).to_le_bytes());
         out.extend(module.steps_at.to_le_bytes());
+        out.extend(module.entries_at.to_le_bytes());
         at += page(module.content.len());
     }
     for (number, module) in modules.iter().enumerate() {

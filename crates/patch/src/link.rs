@@ -1,7 +1,7 @@
 //! Makes the stubs and patches of a module for one process: a plan, and where everything is.
 //!
 //! ```text
-//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ jumps to hooks │ steps │ int3 up to the page's end
+//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ steps │ entries │ jumps to hooks │ int3 │ trailer
 //! ```
 //!
 //! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning.
@@ -10,7 +10,7 @@ use crate::plan::{Plan, Site};
 use crate::relocate::{FixKind, JUMP};
 use crate::stub::{MINIMUM, POINTERS, Template, undo};
 use abi::message::{HOOKS, Hook, SLOWS, Slow};
-use abi::plan::{PATCH, Step};
+use abi::plan::{PATCH, Step, Trailer};
 use abi::stub::{UNDO, Variant};
 use abi::values::{self, Offsets, TABLE};
 use std::fmt;
@@ -103,6 +103,8 @@ pub struct Linked {
     pub steps: Vec<Step>,
     /// Where that is written in the contents.
     pub steps_at: u64,
+    /// Where it is written there which functions the stubs are for.
+    pub entries_at: u64,
     /// Where jumps to hooks are: code that leaves the stack as it was when the function was called.
     pub jumps: Range<u64>,
 }
@@ -130,8 +132,9 @@ impl std::error::Error for LinkError {}
 /// The most bytes that an area for so many functions of a plan takes: whole pages.
 pub fn area_len(plan: &Plan, functions: usize, variant: Variant) -> u64 {
     let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
-    let steps = 8 + (plan.steps.len() + 1) * size_of::<Step>();
-    (stubs + (POINTERS + plan.code.len() + plan.hooks.len() * FAR_JUMP + steps) as u64).next_multiple_of(PAGE)
+    let steps = 8 + (plan.steps.len() + 1) * size_of::<Step>() + functions * size_of::<i32>();
+    let rest = POINTERS + plan.code.len() + steps + plan.hooks.len() * FAR_JUMP + Trailer::SIZE;
+    (stubs + rest as u64).next_multiple_of(PAGE)
 }
 
 /// Makes it. `number`: the number in the session of a function of the module; None: it is not to be traced.
@@ -166,8 +169,11 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         beginnings: map.beginnings(plan),
         steps: map.steps(plan),
         steps_at: 0,
+        entries_at: 0,
         jumps: 0..0,
     };
+    linked.write_steps();
+    linked.write_entries(wanted.iter().map(|(site, _)| map.biased(site.start)));
     let jumps = linked.end();
     for (i, (site, number)) in wanted.iter().enumerate() {
         let offset = i * template.size();
@@ -216,12 +222,6 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
     }
     linked.jumps = jumps..linked.end();
-    linked.content.resize(linked.content.len().next_multiple_of(8), 0xcc);
-    linked.steps_at = linked.content.len() as u64;
-    for step in &linked.steps {
-        linked.content.extend(step.at.to_le_bytes());
-        linked.content.extend(step.original.to_le_bytes());
-    }
     Ok(linked)
 }
 
@@ -360,7 +360,24 @@ pub enum Inside {
 impl Linked {
     /// Bytes of the area: whole pages.
     pub fn len(&self) -> u64 {
-        (self.content.len() as u64).next_multiple_of(PAGE)
+        ((self.content.len() + Trailer::SIZE) as u64).next_multiple_of(PAGE)
+    }
+
+    fn write_steps(&mut self) {
+        self.content.resize(self.content.len().next_multiple_of(8), 0xcc);
+        self.steps_at = self.content.len() as u64;
+        for step in &self.steps {
+            self.content.extend(step.at.to_le_bytes());
+            self.content.extend(step.original.to_le_bytes());
+        }
+    }
+
+    /// The functions of the stubs, by where they begin in the process.
+    fn write_entries(&mut self, functions: impl Iterator<Item = u64>) {
+        self.entries_at = self.content.len() as u64;
+        for function in functions {
+            self.content.extend((function.wrapping_sub(self.address) as i32).to_le_bytes());
+        }
     }
 
     /// Where its contents end.
