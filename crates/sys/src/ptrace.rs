@@ -360,13 +360,23 @@ pub fn call_registers(tid: i32) -> io::Result<(i64, i64)> {
     registers(tid).map(|regs| (regs.orig_rax as i64, regs.rax as i64))
 }
 
-/// The registers that a walk up the stack begins with: the instruction pointer, and the others by their numbers in the System V ABI for
-/// x86-64 (figure 3.36): rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
-pub fn frame_registers(tid: i32) -> io::Result<(u64, [u64; 16])> {
+/// The registers that a walk up the stack begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct FrameRegisters {
+    /// The instruction pointer.
+    pub pc: u64,
+    /// By their numbers in the System V ABI for x86-64 (figure 3.36): rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+    pub by_number: [u64; 16],
+    /// The base of thread-local storage.
+    pub fs_base: u64,
+}
+
+/// Reads the registers that a walk up the stack begins with.
+pub fn frame_registers(tid: i32) -> io::Result<FrameRegisters> {
     let r = registers(tid)?;
     let by_number =
         [r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15];
-    Ok((r.rip, by_number))
+    Ok(FrameRegisters { pc: r.rip, by_number, fs_base: r.fs_base })
 }
 
 /// Where a call finds a word: in a register, by its offset in `struct user`, or in memory.

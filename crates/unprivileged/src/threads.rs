@@ -11,7 +11,7 @@
 //! where the walk wants rbp, which `/proc` does not have, and only in calls that the kernel restarts: others would fail with EINTR
 //! (signal(7)), which their program would see. A thread that runs is stopped for as long as its registers and its stack are copied.
 
-use crate::copied::{Copied, UNKNOWN};
+use crate::copied::{Copied, ShadowStack, UNKNOWN};
 use engine::backend::code::{Code, Files};
 use engine::backend::in_flight::InFlight;
 use engine::capture::Limits;
@@ -390,7 +390,7 @@ fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
         }
     };
     let Change::Stopped(signal, event) = change else { return Err(io::ErrorKind::NotFound.into()) };
-    let found = ptrace::frame_registers(tid).map(|(pc, registers)| (pc, registers, copy(tid, registers[7])));
+    let found = ptrace::frame_registers(tid).map(|r| (r.pc, r.by_number, copy(tid, r.by_number[7])));
     // A signal that was about to be delivered is delivered.
     ptrace::detach(tid, if event == 0 { signal } else { 0 })?;
     found
@@ -420,7 +420,8 @@ impl Thread {
     fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16]) -> bool {
         let (bp, sp) = (registers[6], registers[7]);
         self.registers = registers;
-        let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code: Some(code), reads: 0 };
+        let shadow = ShadowStack::new(self.tid, None);
+        let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code: Some(code), reads: 0, shadow };
         let mut walk = Walk::new(target, Registers { pc, sp, bp }, unwind::stack::MAX_FRAMES);
         self.frames = walk.by_ref().map(|frame| frame.0).collect();
         self.ended = walk.ended();

@@ -20,6 +20,8 @@
 //! A thread that walks its own stack, at each allocation, has [`replay::Replay`]: it takes the steps of [`walk`], and remembers what it
 //! has found. The tables come to it as a file ([`shared`]).
 //!
+//! Where functions are traced by the agent, walks lead through its stubs ([`patched`]).
+//!
 //! Layouts are described once: rules in [`rule`], rows, pages and mappings in [`table`], frames and records in [`stack`]. Both walkers
 //! take the same steps; `bpf::unwind`'s tests compare them. The maps of the kernel are described in `bpf::unwind`.
 //!
@@ -43,6 +45,7 @@ extern crate std;
 
 #[cfg(feature = "build")]
 pub mod build;
+pub mod patched;
 pub mod replay;
 pub mod rule;
 pub mod shared;

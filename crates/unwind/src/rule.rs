@@ -30,15 +30,17 @@ pub enum Kind {
     BpAt = 7,
     /// There is information that no other kind can express.
     Unknown = 8,
+    /// In a stub of a traced function: rsp + offset, which may be 0, because stubs read their return address below rsp too.
+    Stub = 10,
     /// Register number `extra` (of the ABI) + offset. Of frames whose registers are all known: the innermost one, and one that a
     /// signal has interrupted; further out, rbx alone may be known.
     Register = 9,
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = {
+    const ALL: [Kind; 11] = {
         use Kind::*;
-        [None, End, Sp, Bp, Plt, Signal, SpAt, BpAt, Unknown, Register]
+        [None, End, Sp, Bp, Plt, Signal, SpAt, BpAt, Unknown, Register, Stub]
     };
 }
 
@@ -140,7 +142,7 @@ impl Rule {
     /// Where the caller's rbx is, by a rule of [`Kind::Sp`] or [`Kind::Bp`].
     pub fn bx(self) -> SavedBx {
         match (self.kind(), self.extra()) {
-            (Kind::Sp | Kind::Bp, 0) | (Kind::Plt, _) => SavedBx::Same,
+            (Kind::Sp | Kind::Bp, 0) | (Kind::Plt | Kind::Stub, _) => SavedBx::Same,
             (Kind::Sp | Kind::Bp, words) if words != BX_LOST => SavedBx::Below(u64::from(words) * 8),
             _ => SavedBx::Lost,
         }

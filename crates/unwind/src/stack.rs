@@ -79,6 +79,7 @@ endings! {
     Damaged = 12 "the tables contradict themselves";
     NoMemory = 13 "the process is executing a program or has ended: it has no user stack";
     Cut = 14 "the copy of the stack ends there";
+    Stub = 15 "where a traced function was called from is not known";
 }
 
 impl Ended {

@@ -69,7 +69,7 @@ pub struct Mapping {
     pub bias: u64,
     /// Number of the module's first page in the table of all pages.
     pub first_page: u32,
-    /// [`Mapping::NO_ROWS`], or 0.
+    /// [`Mapping::NO_ROWS`], or one of those of [`crate::patched`], or 0.
     pub flags: u32,
 }
 

@@ -3,11 +3,18 @@
 //! It does in user space what the program of `bpf::unwind` does in the kernel, step by step, so that either can be compared with the other.
 //! No recursion, no allocation; the number of frames is bounded. Memory and registers may be anything.
 
+use crate::patched::Patched;
 use crate::rule::{BX, IN_UCONTEXT, Kind, Rule, SavedBp, SavedBx, UCONTEXT};
 use crate::stack::{Ended, Frame};
 
 /// The furthest that a guessed frame may lie from the stack pointer, bytes.
 pub const GUESS_REACH: u64 = 1 << 20;
+
+/// The most functions that have called each other by jumps, and so have one return address.
+const MAX_TAIL_CALLS: u32 = 64;
+
+/// The most return probes of the kernel at one return address.
+const MAX_HIDDEN: u32 = 64;
 
 /// The registers that unwinding needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +43,13 @@ pub trait Target {
     /// A register of the innermost frame, by its number in the ABI, below 16; none where that is not known.
     fn register(&mut self, number: u8) -> Option<u64> {
         let _ = number;
+        None
+    }
+
+    /// What lies at the pc of a frame, where that is code of patched functions; `exact`: it is no return address. At a return address that is
+    /// a stub's, its place on the stack is 8 below rsp.
+    fn patched(&mut self, frame: Registers, exact: bool) -> Option<Patched> {
+        let _ = (frame, exact);
         None
     }
 
@@ -108,7 +122,7 @@ pub fn caller(
         Kind::None => return guess(frame, read),
         Kind::End => return Err(Ended::Outermost),
         Kind::Unknown => return Err(Ended::Unknown),
-        Kind::Sp => sp.wrapping_add(offset),
+        Kind::Sp | Kind::Stub => sp.wrapping_add(offset),
         Kind::Bp => bp.wrapping_add(offset),
         Kind::Register => register(extra).ok_or(Ended::Unknown)?.wrapping_add(offset),
         Kind::Plt => sp.wrapping_add(offset).wrapping_add(if (pc & 15) as u8 >= extra { 8 } else { 0 }),
@@ -127,6 +141,10 @@ pub fn caller(
         SavedBp::Bp(at) => Some(bp.wrapping_add(at as u64)),
         SavedBp::Sp(at) => Some(sp.wrapping_add(at as u64)),
     };
+    if rule.kind() == Kind::Stub {
+        let registers = Registers { pc: read(cfa.wrapping_sub(8))?, sp: cfa, bp };
+        return Ok(Caller::returning(registers));
+    }
     above(frame, cfa, bp_at, read)
 }
 
@@ -268,18 +286,54 @@ impl<T: Target> Walk<T> {
         Ok(())
     }
 
+    /// Looks through what stands for other code. A chain of tail calls has as many stubs.
+    fn see_through(&mut self) -> Result<(), Ended> {
+        for _ in 0..MAX_TAIL_CALLS {
+            let Caller { registers, interrupted, .. } = self.frame;
+            let sp = registers.sp;
+            match self.target.patched(registers, interrupted) {
+                None => return Ok(()),
+                Some(Patched::Return(None)) => return Err(Ended::Stub),
+                Some(Patched::Return(Some(address))) => self.frame.registers.pc = address,
+                Some(Patched::Moved { original, lowered }) => {
+                    self.frame.registers = Registers { pc: original, sp: sp.wrapping_add(lowered), ..registers };
+                }
+                Some(Patched::Stub { function, cfa }) => {
+                    let rule = cfa.and_then(|cfa| Rule::new(Kind::Stub, cfa, SavedBp::Same, 0));
+                    self.rule = Some(rule.unwrap_or(Rule::UNKNOWN));
+                    self.frame.registers.pc = function;
+                    self.frame.interrupted = true;
+                    return Ok(());
+                }
+            }
+        }
+        Err(Ended::Stub)
+    }
+
     /// Looks up the rule of the frame, and the return address that a return probe hides there.
-    fn look_up(&mut self) {
-        self.rule = self.target.rule(self.frame.lookup());
-        if self.rule.is_none()
-            && let Some(pc) = self.target.hidden(self.frame.registers.sp.wrapping_sub(8))
-        {
+    fn look_up(&mut self) -> Result<(), Ended> {
+        self.find_rule()?;
+        for _ in 0..MAX_HIDDEN {
+            if self.rule.is_some() {
+                break;
+            }
+            let Some(pc) = self.target.hidden(self.frame.registers.sp.wrapping_sub(8)) else { break };
             self.frame.registers.pc = pc;
-            self.rule = self.target.rule(self.frame.lookup());
+            self.find_rule()?;
         }
         if self.rule.is_none() {
             self.rule = self.target.unmapped();
         }
+        Ok(())
+    }
+
+    fn find_rule(&mut self) -> Result<(), Ended> {
+        self.rule = None;
+        self.see_through()?;
+        if self.rule.is_none() {
+            self.rule = self.target.rule(self.frame.lookup());
+        }
+        Ok(())
     }
 }
 
@@ -301,7 +355,10 @@ impl<T: Target> Iterator for Walk<T> {
             return None;
         };
         self.left = left;
-        self.look_up();
+        if let Err(ended) = self.look_up() {
+            self.ended = ended;
+            return None;
+        }
         Some(self.frame.frame())
     }
 }

@@ -37,15 +37,36 @@ pub(super) const WINDOW_AT: i16 = 80;
 pub(super) const BY_WORD: i16 = 88;
 /// Address of the `struct ucontext` with the registers that a signal has interrupted last; 0: none has, the kernel has the registers.
 pub(super) const CONTEXT: i16 = 96;
-/// Value of [`WINDOW_AT`] and [`BX_AT`], sign-extended: an address of the kernel.
+/// Value of [`WINDOW_AT`], [`ENTRIES_AT`] and [`BX_AT`], sign-extended: an address of the kernel.
 pub(super) const NOWHERE: i32 = i32::MIN;
 /// Address of the word with rbx; 0: it is in the register, with those that [`CONTEXT`] tells of; [`NOWHERE`]: that is not known.
 pub(super) const BX_AT: i16 = 104;
+/// The entry of the shadow stack above the next one that the walk looks at; [`UNSEEN`] before the first.
+pub(super) const SHADOW: i16 = 112;
+/// The lowest entry of the shadow stack.
+pub(super) const SHADOW_BASE: i16 = 120;
+/// Its end.
+pub(super) const SHADOW_TOP: i16 = 128;
+/// The entry above its end that is looked at next; 0: those below are.
+pub(super) const ABOVE: i16 = 136;
+/// The place of the one before.
+pub(super) const ABOVE_LAST: i16 = 144;
+/// The place that was looked for above its end last.
+pub(super) const ABOVE_FOR: i16 = 152;
+/// Number of the mapping of stubs that were met last.
+pub(super) const STUBS: i16 = 160;
+/// Address of the part of the shadow stack that is in [`ENTRIES`]; [`NOWHERE`]: none is.
+pub(super) const ENTRIES_AT: i16 = 168;
+/// The first step of moved code that may be above the address, and the one behind the last; both 0 before the search.
+pub(super) const LOW: i16 = 176;
+pub(super) const HIGH: i16 = 184;
+/// The last step found that is not above it.
+pub(super) const STEP: i16 = 192;
 /// Bytes that were read.
-pub(super) const BYTES: i16 = 112;
+pub(super) const BYTES: i16 = 200;
 /// How many of them there may be.
 pub(super) const BYTES_SIZE: i32 = 128;
-/// Value of [`INSTANCE`].
+/// Value of [`INSTANCE`] and [`SHADOW`].
 pub(super) const UNSEEN: i32 = 1;
 
 /// Counters, u64 each: stacks by how they ended, in the order of [`unwind::Ended::ALL`].
@@ -58,10 +79,14 @@ pub(crate) const HASH: i16 = REPAIRED + 8;
 pub(super) const WINDOW: i16 = HASH + 8;
 /// How many bytes: several frames. A call to read 1 KiB takes little longer than one to read a word, 20 to 30 ns.
 pub(super) const WINDOW_SIZE: i32 = 1024;
+/// Part of the shadow stack: eight entries.
+pub(super) const ENTRIES: i16 = WINDOW + WINDOW_SIZE as i16;
+/// How many bytes.
+pub(super) const ENTRIES_SIZE: i32 = 256;
 /// Bytes before the record, for the fixed part of an event that the frames are the tail of.
 const HEADROOM: i16 = 64;
 /// The record ([`unwind::Record`]).
-pub const RECORD: i16 = WINDOW + WINDOW_SIZE as i16 + HEADROOM;
+pub const RECORD: i16 = ENTRIES + ENTRIES_SIZE as i16 + HEADROOM;
 /// Bytes of the area.
 pub const SIZE: usize = RECORD as usize + RECORD_SIZE;
 

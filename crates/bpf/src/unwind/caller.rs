@@ -54,7 +54,7 @@ fn word(a: &mut Assembler<impl Sized>, ends: &Ends) {
 
 /// By the rule in r9 of the address in r8.
 pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
-    let [sp, bp, plt, signal, sp_at, bp_at, other, cfa] = std::array::from_fn(|_| a.new_label());
+    let [sp, bp, plt, signal, sp_at, bp_at, other, stub, cfa, known] = std::array::from_fn(|_| a.new_label());
     a.note("r7: the offset of the CFA");
     a.mov(R7, R9);
     a.alu(Alu::Lsh, R7, 24);
@@ -72,6 +72,7 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
         (Kind::SpAt, sp_at),
         (Kind::BpAt, bp_at),
         (Kind::Register, other),
+        (Kind::Stub, stub),
     ] {
         a.jump_if(Cond::Eq, R1, kind as i32, label);
     }
@@ -97,6 +98,10 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
         a.alu(Alu::Add, R7, R1);
         a.jump(cfa);
     }
+    a.bind(stub);
+    a.load(Size::D, R1, R6, SP);
+    a.alu(Alu::Add, R7, R1);
+    a.jump(known);
     a.bind(signal);
     interrupted(a, ends);
     a.bind(other);
@@ -110,6 +115,7 @@ pub(super) fn by_rule(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.note("r7: the CFA");
     a.load(Size::D, R1, R6, SP);
     a.jump_if(Cond::Le, R7, R1, ends.at(Ended::NotGrowing));
+    a.bind(known);
     place_of_bx(a);
     registers(a, ends);
 }
@@ -120,7 +126,9 @@ fn place_of_bx(a: &mut Assembler<impl Sized>) {
     a.note("where rbx is saved");
     a.mov(R1, R9);
     a.alu(Alu::And, R1, 0xff);
-    a.jump_if(Cond::Eq, R1, Kind::Plt as i32, done);
+    for kind in [Kind::Plt, Kind::Stub] {
+        a.jump_if(Cond::Eq, R1, kind as i32, done);
+    }
     for kind in [Kind::Sp, Kind::Bp] {
         a.jump_if(Cond::Eq, R1, kind as i32, own);
     }

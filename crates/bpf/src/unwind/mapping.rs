@@ -38,6 +38,15 @@ pub(super) fn find(a: &mut Assembler<impl Sized>, unmapped: Label) {
     a.load(Size::D, R2, R9, END);
     a.jump_if(Cond::Lt, R8, R2, found);
     a.bind(search);
+    a.note("the stubs that were met last? What they return to is mostly in the mapping of the last frame again");
+    let all = a.new_label();
+    a.load(Size::D, R1, R6, STUBS);
+    nth(a, R9, R1);
+    a.load(Size::D, R2, R9, START);
+    a.jump_if(Cond::Lt, R8, R2, all);
+    a.load(Size::D, R2, R9, END);
+    a.jump_if(Cond::Lt, R8, R2, found);
+    a.bind(all);
     // Without branches: the verifier sees one way, and the processor mispredicts none. Starts and addresses are below 2^63.
     a.mov(R1, 0);
     for bit in (0..BITS).rev() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  user space fills                                              the program, frame by frame
-//!  processes  hash[tgid]  { u32 mappings, u32 flags,             pc ─► mapping: that of the last frame, else a search of 7 steps
+//!  processes  hash[tgid]  { u32 mappings, u32 flags, i64 tls,    pc ─► mapping: that of the last frame, else a search of 7 steps
 //!                           Mapping[128], sorted }                      │ pc - bias
 //!  pages      array, one value: Page (u64) by number                    ├─► page ─► chunk, rows of the page
 //!  chunks     array of arrays: chunk ─► one value of 1 MiB, Row (u32)   └─► search of 16 steps ─► number of the rule
@@ -32,6 +32,7 @@ pub mod area;
 mod caller;
 mod hidden;
 mod mapping;
+mod patched;
 mod row;
 mod start;
 pub mod tasks;
@@ -44,19 +45,20 @@ use unwind::{Ended, Mapping};
 
 /// The most mappings of a process.
 pub const MAPPINGS: usize = 128;
-/// Bytes of a process's value before its mappings: `{ u32 mappings, u32 flags }`. The program reads the flags only: behind the last
-/// mapping all entries are [`Mapping::ABSENT`].
-pub const PROCESS_HEAD: usize = 8;
+/// Bytes of a process's value before its mappings: `{ u32 mappings, u32 flags, i64 tls }`. The program does not read the number: behind the
+/// last mapping all entries are [`Mapping::ABSENT`]. `tls` is the distance of the agent's data of a thread from its `fs` base.
+pub const PROCESS_HEAD: usize = 16;
 /// Bytes of a process's value.
 pub const PROCESS: usize = PROCESS_HEAD + MAPPINGS * Mapping::SIZE;
 /// Flag of a process: code in no mapping of the table is a just-in-time compiler's. Its frames are guessed by rbp.
 pub const GUESS_UNMAPPED: u32 = 1;
 
 /// The value of a process; mappings must be sorted. None where there are too many.
-pub fn process(flags: u32, mappings: &[Mapping]) -> Option<Vec<u8>> {
+pub fn process(flags: u32, tls: i64, mappings: &[Mapping]) -> Option<Vec<u8>> {
     let mut value = Vec::with_capacity(PROCESS);
     value.extend((mappings.len() as u32).to_le_bytes());
     value.extend(flags.to_le_bytes());
+    value.extend(tls.to_le_bytes());
     let absent = MAPPINGS.checked_sub(mappings.len())?;
     for mapping in mappings.iter().chain(std::iter::repeat_n(&Mapping::ABSENT, absent)) {
         value.extend(mapping.to_words().iter().flat_map(|w| w.to_le_bytes()));
@@ -86,6 +88,9 @@ pub struct Tables {
     pub uprobes: Option<UprobeOffsets>,
     /// Where the kernel keeps a thread's memory map. None: no stack ends with [`Ended::NoMemory`].
     pub memory: Option<MemoryOffsets>,
+    /// Offset of `fsbase` in `task_struct` (BTF), by which shadow stacks of traced functions are found. None: such stacks end with
+    /// [`Ended::Stub`].
+    pub fs_base: Option<i32>,
 }
 
 /// Offsets in the kernel's structures of memory maps (BTF).
@@ -170,11 +175,18 @@ fn step<E>(a: &mut Assembler<E>, tables: &Tables) {
     let ends = Ends { ended, more: a.new_label(), guess: a.new_label() };
     a.load(Size::D, R6, R2, 0);
     a.load(Size::D, R7, R2, 8);
-    let unmapped = a.new_label();
+    let [unmapped, patched, in_stub] = std::array::from_fn(|_| a.new_label());
     mapping::find(a, unmapped);
+    a.load(Size::W, R1, R9, mapping::FLAGS);
+    a.alu(Alu::And, R1, (unwind::patched::STUBS | unwind::patched::MOVED) as i32);
+    a.jump_if(Cond::Ne, R1, 0, patched);
     keep_frame(a, tables);
+    row::place(a, &ends);
+    a.bind(in_stub);
     row::rule(a, tables, &ends);
     caller::by_rule(a, &ends);
+    a.bind(patched);
+    patched::found(a, tables, &ends, in_stub);
     a.bind(ends.guess);
     caller::guessed(a, &ends);
     a.bind(unmapped);

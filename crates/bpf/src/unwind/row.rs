@@ -11,16 +11,20 @@ use unwind::table::{CHUNK, CHUNK_BITS, Mapping, PAGE_BITS, STEPS};
 /// Stack slot: the key of a chunk.
 const KEY: i16 = -8;
 
-/// r9 = the rule of the address in r8, whose mapping is in r9; `ends.guess` where there are no rows. Uses r0 to r5 and r7.
-pub(super) fn rule(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) {
-    let damaged = ends.at(Ended::Damaged);
+/// r7 = the address in r8, counted from the first page of its mapping in r9; `ends.guess` where there are no rows. Uses r1.
+pub(super) fn place(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.load(Size::W, R1, R9, FLAGS);
     a.alu(Alu::And, R1, Mapping::NO_ROWS as i32);
     a.jump_if(Cond::Ne, R1, 0, ends.guess);
-    a.note("r7: rows below this are at or below the address");
     a.mov(R7, R8);
     a.load(Size::D, R1, R9, BIAS);
     a.alu(Alu::Sub, R7, R1);
+}
+
+/// r9 = the rule at r7, counted from the first page of the mapping in r9; `ends.guess` where there are no rows. Uses r0 to r5 and r7.
+pub(super) fn rule(a: &mut Assembler<impl Sized>, tables: &Tables, ends: &Ends) {
+    let damaged = ends.at(Ended::Damaged);
+    a.note("r7: rows below this are at or below the address");
     a.mov(R1, R7);
     a.alu(Alu::Rsh, R1, PAGE_BITS as i32);
     a.load(Size::W, R2, R9, FIRST_PAGE);

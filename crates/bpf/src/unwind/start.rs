@@ -23,8 +23,9 @@ const PT_CS: i16 = 136 - PT_BP;
 const PT_SP: i16 = 152 - PT_BP;
 /// `__USER32_CS` (arch/x86/include/asm/segment.h).
 const USER32_CS: i32 = 0x23;
-/// Steps: one per frame, and one per return address of the kernel's list: it follows 64 (`MAX_URETPROBE_DEPTH`), and may hold some more.
-const MAX_STEPS: i32 = MAX_FRAMES as i32 + 128;
+/// Steps: one per frame; one per return address of the kernel's list, which follows 64 (`MAX_URETPROBE_DEPTH`) and may hold some more; one per
+/// entry of a shadow stack, some of which may belong to calls that were left or to other coroutines; some for moved code.
+const MAX_STEPS: i32 = 2 * MAX_FRAMES as i32 + 1024;
 
 pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     let [known, user, wide, walked, full, counted] = std::array::from_fn(|_| a.new_label());
@@ -32,8 +33,9 @@ pub(super) fn function(a: &mut Assembler<impl Sized>, stacks: &UserStacks) {
     a.mov(R6, R1);
     a.store(Size::D, R10, AREA, R6);
     a.store(Size::D, R10, KEY, R2);
-    let zero = [BACK, MAPPING, COUNT, GUESSED, BY_WORD, CONTEXT, BX_AT].map(|field| (field, 0));
-    for (field, value) in zero.into_iter().chain([(INSTANCE, UNSEEN), (WINDOW_AT, NOWHERE)]) {
+    let zero = [BACK, MAPPING, COUNT, GUESSED, BY_WORD, CONTEXT, BX_AT, ABOVE, ABOVE_FOR, STUBS, LOW, HIGH, STEP];
+    let other = [(INSTANCE, UNSEEN), (SHADOW, UNSEEN), (WINDOW_AT, NOWHERE), (ENTRIES_AT, NOWHERE)];
+    for (field, value) in zero.map(|field| (field, 0)).into_iter().chain(other) {
         a.store(Size::D, R6, field, value);
     }
     a.store(Size::D, R6, ENDED, Ended::Running as i32);

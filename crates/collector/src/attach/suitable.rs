@@ -66,7 +66,8 @@ impl Process {
 
     /// Whether this thread can load a library.
     pub fn is_suitable(&self, thread: &Thread) -> bool {
-        let Ok((pc, registers)) = sys::ptrace::frame_registers(thread.tid()) else { return false };
+        let Ok(frame) = sys::ptrace::frame_registers(thread.tid()) else { return false };
+        let (pc, registers) = (frame.pc, frame.by_number);
         let hidden = HashMap::new();
         let target = Stopped { tid: thread.tid(), registers, code: &self.code, areas: &[], hidden: &hidden };
         let walk = Walk::new(target, Registers { pc, sp: registers[7], bp: registers[6] }, FRAMES);
@@ -103,7 +104,8 @@ impl Stacks {
 
     /// The pcs of all frames of a thread; none where its stack cannot be walked to its end. A frame in an area is the last one.
     pub fn walk(&self, thread: &Thread) -> Option<Vec<u64>> {
-        let (pc, registers) = sys::ptrace::frame_registers(thread.tid()).ok()?;
+        let sys::ptrace::FrameRegisters { pc, by_number: registers, .. } =
+            sys::ptrace::frame_registers(thread.tid()).ok()?;
         let stopped =
             Stopped { tid: thread.tid(), registers, code: &self.code, areas: &self.areas, hidden: &self.hidden };
         let mut walk = Walk::new(stopped, Registers { pc, sp: registers[7], bp: registers[6] }, MANY);

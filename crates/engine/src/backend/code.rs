@@ -3,7 +3,7 @@
 //!
 //! Tables are built once for each file, which is open only while it is read.
 
-use super::elf_file;
+use super::{elf_file, patched};
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -12,6 +12,7 @@ use symbols::headers::Headers;
 use sys::maps::{Map, PROT_EXEC};
 use unwind::Rule;
 use unwind::build::Module;
+use unwind::patched::Patched;
 
 /// The most files with tables, and bytes of the vDSO.
 const MOST_FILES: usize = 1024;
@@ -48,6 +49,8 @@ struct Mapped {
 pub struct Code {
     /// Sorted, apart.
     mapped: Vec<Mapped>,
+    /// Areas of patched functions.
+    areas: Vec<patched::Copy>,
     /// It has executable memory that is no file's: a just-in-time compiler's.
     jit: bool,
 }
@@ -57,18 +60,24 @@ impl Code {
     pub fn of(pid: i32, files: &mut Files) -> Option<Code> {
         let mut code = Code::default();
         for map in sys::maps::of(pid).ok()?.iter().filter(|m| m.prot & PROT_EXEC != 0) {
-            code.map(map, files.tables(pid, map, &mut build_here));
+            code.map(pid, map, files.tables(pid, map, &mut build_here));
         }
         Some(code)
     }
 
     /// A mapping is made, in the place of what was there.
-    pub fn map(&mut self, map: &Map, tables: Option<Arc<Tables>>) {
+    pub fn map(&mut self, pid: i32, map: &Map, tables: Option<Arc<Tables>>) {
         let (start, end) = map.range;
         if start >= end || is_kernels(&map.path) {
             return;
         }
-        self.jit |= map.file.2 == 0 && map.path != VDSO;
+        self.areas.retain(|a| end <= a.area().range().0 || a.area().range().1 <= start);
+        if map.file.2 == 0 && map.path != VDSO {
+            let areas = patched::areas(pid, map.range);
+            self.jit |= areas.is_empty();
+            let room = MOST_MAPPINGS.saturating_sub(self.areas.len());
+            self.areas.extend(areas.into_iter().filter_map(|area| patched::Copy::of(pid, area)).take(room));
+        }
         if self.mapped.iter().any(|m| m.start < end && start < m.end) {
             self.cut(start, end);
         }
@@ -87,6 +96,18 @@ impl Code {
             low.into_iter().chain(high)
         };
         self.mapped = std::mem::take(&mut self.mapped).into_iter().flat_map(parts).collect();
+    }
+
+    /// What lies at a pc, where that is code of patched functions; `exact`: it is no return address.
+    pub fn patched(&self, pc: u64, exact: bool) -> Option<Patched> {
+        let lookup = pc.wrapping_sub(u64::from(!exact));
+        let holds = |a: &&patched::Copy| (a.area().range().0..a.area().range().1).contains(&lookup);
+        Some(self.areas.iter().find(holds)?.at(pc, exact).unwrap_or(Patched::Return(None)))
+    }
+
+    /// The distance of the data that stubs have of a thread from its `fs` base; none where there are no stubs.
+    pub fn tls(&self) -> Option<i64> {
+        self.areas.first().map(|a| a.area().tls())
     }
 
     /// The rule at an address; none where no code is mapped.
@@ -218,18 +239,18 @@ mod tests {
     #[test]
     fn later_mappings_replace_earlier_ones() {
         let mut code = Code::default();
-        code.map(&map((100, 200), 1000, "/a"), None);
-        code.map(&map((300, 400), 0, "/b"), None);
-        code.map(&map((140, 160), 7, "/c"), None);
+        code.map(0, &map((100, 200), 1000, "/a"), None);
+        code.map(0, &map((300, 400), 0, "/b"), None);
+        code.map(0, &map((140, 160), 7, "/c"), None);
         let list = |c: &Code| c.mapped.iter().map(|m| (m.start, m.end, m.offset)).collect::<Vec<_>>();
         assert_eq!(list(&code), [(100, 140, 1000), (140, 160, 7), (160, 200, 1060), (300, 400, 0)]);
-        code.map(&map((150, 350), 0, "/d"), None);
+        code.map(0, &map((150, 350), 0, "/d"), None);
         assert_eq!(list(&code), [(100, 140, 1000), (140, 150, 7), (150, 350, 0), (350, 400, 50)]);
         assert_eq!((code.rule(99), code.rule(100), code.rule(400)), (None, Some(Rule::NONE), None));
         assert_eq!(code.unmapped(), None);
-        code.map(&map((500, 600), 0, "[uprobes]"), None);
+        code.map(0, &map((500, 600), 0, "[uprobes]"), None);
         assert_eq!(code.rule(500), None);
-        code.map(&map((500, 600), 0, "//anon"), None);
+        code.map(0, &map((500, 600), 0, "//anon"), None);
         assert_eq!(code.unmapped(), Some(Rule::NONE));
     }
 

@@ -6,4 +6,5 @@ pub mod fds;
 pub mod ids;
 pub mod in_flight;
 pub mod launch;
+pub mod patched;
 pub mod recorded;

@@ -16,6 +16,8 @@ pub(super) enum Key {
     Stat(Stat),
     /// The vDSO of this size, which all processes share.
     Vdso(u64),
+    /// The rules of stubs of this variant.
+    Stubs(u32),
 }
 
 /// A file without a build id: its contents are those of this time.

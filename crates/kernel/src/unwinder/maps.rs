@@ -28,6 +28,7 @@ pub struct Maps {
     pub(super) counter: Map,
     uprobes: Option<UprobeOffsets>,
     memory: Option<MemoryOffsets>,
+    fs_base: Option<i32>,
 }
 
 impl Maps {
@@ -46,6 +47,7 @@ impl Maps {
                 counter: array("tl_counter", 8)?,
                 uprobes: uprobe_offsets(btf),
                 memory: memory_offsets(btf),
+                fs_base: fs_base_offset(btf),
                 processes: processes.join().unwrap_or_else(|p| std::panic::resume_unwind(p))?,
             };
             Ok((maps, first))
@@ -64,6 +66,7 @@ impl Maps {
             frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
             memory: self.memory,
+            fs_base: self.fs_base,
         }
     }
 
@@ -109,6 +112,11 @@ pub fn uprobe_offsets(btf: &KernelBtf) -> Option<UprobeOffsets> {
 fn memory_offsets(btf: &KernelBtf) -> Option<MemoryOffsets> {
     let field = |root, name| Some(btf.field_of(root, &[name])?.offset as i32);
     Some(MemoryOffsets { mm: field("task_struct", "mm")?, start_code: field("mm_struct", "start_code")? })
+}
+
+/// Where this kernel keeps the `fs` base of a thread that it has interrupted: what a thread has set by an instruction (FSGSBASE) is not there.
+pub fn fs_base_offset(btf: &KernelBtf) -> Option<i32> {
+    Some(btf.field_of("task_struct", &["thread", "fsbase"])?.offset as i32)
 }
 
 /// Writes modules into pages, chunks and rules. Rows come before the pages that lead to them.

@@ -3,6 +3,7 @@
 use super::builders::{Job, Source};
 use super::identity::{Key, Mapped, Opened, Stat, vdso};
 use super::processes::{ModuleId, Named, Processes};
+use engine::backend::patched::{self, Variant};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
@@ -131,6 +132,16 @@ impl Modules {
             }
             (Err(e), Inode(_)) => Found { id: Self::UNKNOWN, job: None, error: Some(e) },
         }
+    }
+
+    /// The rules of stubs, whether they are new and wait for room.
+    pub fn of_stubs(&mut self, variant: Variant) -> (ModuleId, bool) {
+        let id = self.entry(Key::Stubs(variant as u32));
+        if self.known(id).is_some() {
+            return (id, false);
+        }
+        self.set(id, State::Built(patched::module(variant)));
+        (id, true)
     }
 
     /// Whether any module is being built.

@@ -7,9 +7,10 @@ use super::expected;
 use super::identity::Mapped;
 use super::maps::{Maps, Writer};
 use super::modules::{Modules, State};
-use super::processes::{self, Held, ModuleId, Named, Process, Processes};
+use super::processes::{self, Held, HeldArea, ModuleId, Named, Process, Processes};
 use super::records::{Happened, MappedFile, Said};
 use bpf::unwind::{GUESS_UNMAPPED, MAPPINGS};
+use engine::backend::patched;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -159,9 +160,7 @@ impl ProcessTable {
     fn map(&mut self, mapped: &Mapped<'_>, offset: u64) {
         match Named::of(mapped.path) {
             Named::Kernels => {}
-            Named::Anonymous => {
-                self.processes.change(mapped.pid, |p| p.map_anonymous(mapped.range));
-            }
+            Named::Anonymous => self.map_anonymous(mapped.pid, mapped.range),
             Named::File | Named::Vdso => {
                 let found = self.modules.of(mapped);
                 if let Some(e) = &found.error {
@@ -170,6 +169,22 @@ impl ProcessTable {
                 self.jobs.extend(found.job);
                 self.processes.change(mapped.pid, |p| p.map(mapped.range, offset, found.id));
             }
+        }
+    }
+
+    /// Memory of no file: areas of patched functions, or a just-in-time compiler's.
+    fn map_anonymous(&mut self, pid: u32, range: (u64, u64)) {
+        if !self.processes.has(pid) {
+            return;
+        }
+        let areas = patched::areas(pid as i32, range);
+        if areas.is_empty() {
+            self.processes.change(pid, |p| p.map_anonymous(range));
+        }
+        for area in areas {
+            let (module, is_new) = self.modules.of_stubs(area.variant());
+            self.waiting.extend(is_new.then_some(module));
+            self.processes.change(pid, |p| p.map_area(HeldArea { area, module }));
         }
     }
 
@@ -336,8 +351,10 @@ impl ProcessTable {
                 continue;
             }
             let flags = if process.jit { GUESS_UNMAPPED } else { 0 };
+            let tls = process.areas.first().map_or(0, |a| a.area.tls());
             let newly_crowded = crowded && !process.crowded;
-            let set = bpf::unwind::process(flags, &mappings).is_some_and(|value| self.maps.set(pid, &value, begins));
+            let set =
+                bpf::unwind::process(flags, tls, &mappings).is_some_and(|value| self.maps.set(pid, &value, begins));
             let now = monotonic();
             let first = self.first.remove(&pid);
             self.count(|c| {
@@ -366,14 +383,25 @@ impl ProcessTable {
                 _ => all.push((held.nth, mapping)),
             }
         }
+        all.extend(process.areas.iter().flat_map(|held| self.mappings_of_area(held)).map(|m| (0, m)));
         let crowded = all.len() > MAPPINGS;
         if crowded {
             // Code with rows first, then what was mapped first.
-            order::by_key(&mut all, |(nth, m)| (m.flags, *nth));
+            order::by_key(&mut all, |(nth, m)| (m.flags & Mapping::NO_ROWS, *nth));
             all.truncate(MAPPINGS);
-            order::by_key(&mut all, |(_, m)| m.start);
         }
+        order::by_key(&mut all, |(_, m)| m.start);
         (all.into_iter().map(|(_, m)| m).collect(), crowded)
+    }
+
+    fn mappings_of_area(&self, held: &HeldArea) -> [Mapping; 2] {
+        let moved = held.area.moved();
+        let stubs = match self.modules.state(held.module) {
+            State::Placed(placed) => held.area.stubs(placed.pages().start),
+            // There is no room for the rules.
+            _ => Mapping { flags: Mapping::NO_ROWS, ..held.area.stubs(0) },
+        };
+        [stubs, moved]
     }
 
     /// None: nothing is known of the code yet.

@@ -1,5 +1,6 @@
 //! What processes have mapped, as the records say.
 
+use engine::backend::patched::Area;
 use std::collections::HashMap;
 use sys::maps::PROT_EXEC;
 
@@ -21,11 +22,21 @@ pub(super) struct Held {
     pub nth: u32,
 }
 
+/// An area of patched functions in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeldArea {
+    pub area: Area,
+    /// The rules of its stubs.
+    pub module: ModuleId,
+}
+
 /// A process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Process {
     /// Sorted, apart.
     pub held: Vec<Held>,
+    /// Sorted, apart.
+    pub areas: Vec<HeldArea>,
     /// It has executable memory that is no file's: a just-in-time compiler's.
     pub jit: bool,
     /// Records up to this time are in it.
@@ -55,6 +66,17 @@ impl Process {
         self.jit = true;
     }
 
+    /// An area of patched functions.
+    pub fn map_area(&mut self, held: HeldArea) {
+        let range = held.area.range();
+        self.cut(range);
+        self.dirty = true;
+        if self.areas.len() < MOST {
+            let at = self.areas.partition_point(|a| a.area.range().0 < range.0);
+            self.areas.insert(at, held);
+        }
+    }
+
     /// Code of a module.
     pub fn map(&mut self, range: (u64, u64), offset: u64, module: ModuleId) {
         let (start, end) = range;
@@ -74,8 +96,15 @@ impl Process {
         }
     }
 
+    fn has(&self, module: ModuleId) -> bool {
+        self.held.iter().any(|h| h.module == module) || self.areas.iter().any(|a| a.module == module)
+    }
+
     /// Takes a range out of what is mapped; whether anything was there.
     fn cut(&mut self, (start, end): (u64, u64)) -> bool {
+        let areas = self.areas.len();
+        self.areas.retain(|a| end <= a.area.range().0 || a.area.range().1 <= start);
+        self.dirty |= areas != self.areas.len();
         if !self.held.iter().any(|h| h.start < end && start < h.end) {
             return false;
         }
@@ -178,7 +207,7 @@ impl Processes {
     /// The tables of a module have come or gone.
     pub fn touch(&mut self, module: ModuleId) {
         for (pid, process) in &mut self.all {
-            if process.held.iter().any(|h| h.module == module) {
+            if process.has(module) {
                 process.dirty = true;
                 self.dirty.push(*pid);
             }
@@ -187,7 +216,7 @@ impl Processes {
 
     /// Whether a process has a module mapped.
     pub fn have(&self, module: ModuleId) -> bool {
-        self.all.values().any(|p| p.held.iter().any(|h| h.module == module))
+        self.all.values().any(|p| p.has(module))
     }
 
     pub fn pids(&self) -> Vec<u32> {

@@ -92,6 +92,7 @@ impl Lab {
             frames: unwind::stack::MAX_FRAMES as u16,
             uprobes: self.uprobes,
             memory: None,
+            fs_base: None,
         }
     }
 
@@ -166,7 +167,7 @@ impl Lab {
             mappings.push(placed.and_then(|p| p.mapping(start, end, m.offset)).unwrap_or(without));
         }
         if self.mappings.get(&pid) != Some(&mappings) {
-            let value = process(flags, &mappings).expect("not too many mappings");
+            let value = process(flags, 0, &mappings).expect("not too many mappings");
             self.processes.update(&pid.to_le_bytes(), &value, ANY).unwrap();
             self.mappings.insert(pid, mappings);
         }

@@ -120,7 +120,7 @@ impl Processes {
         let map = Map { range, prot: m.prot, flags: m.flags, offset: m.offset, file, path: m.path.to_vec() };
         let tables = self.files.tables(m.who.0 as i32, &map, build);
         self.updates += 1;
-        self.processes.entry(m.who.0).or_default().code.map(&map, tables);
+        self.processes.entry(m.who.0).or_default().code.map(m.who.0 as i32, &map, tables);
     }
 
     /// What a process has mapped.

@@ -13,6 +13,7 @@ use lang::{Context, Verdict};
 use std::collections::HashSet;
 use std::sync::Arc;
 use sys::perf::record::{Registers as User, Sample};
+use unwind::patched::Patched;
 use unwind::stack::MAX_FRAMES;
 use unwind::walk::{Registers, Target, Walk};
 use unwind::{Ended, Rule};
@@ -231,6 +232,14 @@ impl Target for &mut Copied<'_> {
 
     fn rule(&mut self, address: u64) -> Option<Rule> {
         self.code?.rule(address)
+    }
+
+    fn patched(&mut self, frame: Registers, exact: bool) -> Option<Patched> {
+        match self.code?.patched(frame.pc, exact)? {
+            // Its return address is below the stack pointer, and not copied.
+            Patched::Stub { cfa: Some(0), .. } => Some(Patched::Return(None)),
+            other => Some(other),
+        }
     }
 
     fn unmapped(&mut self) -> Option<Rule> {

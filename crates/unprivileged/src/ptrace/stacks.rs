@@ -10,9 +10,10 @@
 //! after each exec and each call seen here that changes mappings, and when an address is in no mapping.
 
 use super::emit::Emitter;
-use crate::copied::Copied;
+use crate::copied::{Copied, ShadowStack};
 use engine::backend::code::{Code, Files, id_of};
 use std::collections::{HashMap, HashSet};
+use sys::ptrace::FrameRegisters;
 use unwind::walk::{Registers, Walk};
 
 /// Bytes of a stack that are copied at once.
@@ -54,13 +55,8 @@ impl Stacks {
 
     /// The id of the stack of a thread that does not run, at most `most` frames of it, which is reported where it was not before; 0: there
     /// is none. The registers are those of [`sys::ptrace::frame_registers`].
-    pub fn of(
-        &mut self,
-        (pid, tid): (i32, i32),
-        (pc, registers): (u64, [u64; 16]),
-        most: usize,
-        out: &mut Emitter,
-    ) -> u64 {
+    pub fn of(&mut self, (pid, tid): (i32, i32), of: FrameRegisters, most: usize, out: &mut Emitter) -> u64 {
+        let FrameRegisters { pc, by_number: registers, fs_base } = of;
         let (bp, sp) = (registers[6], registers[7]);
         self.copy.resize(COPY, 0);
         let copied = sys::mem::read(tid, sp, &mut self.copy).unwrap_or(0);
@@ -72,7 +68,8 @@ impl Stacks {
             }
             let Stacks { processes, copy, frames, .. } = self;
             let code = processes.get(&pid);
-            let target = Copied { tid, sp, registers, copy: &copy[..copied], code, reads: 0 };
+            let shadow = ShadowStack::new(tid, Some(fs_base));
+            let target = Copied { tid, sp, registers, copy: &copy[..copied], code, reads: 0, shadow };
             let mut walk = Walk::new(target, Registers { pc, sp, bp }, most.min(unwind::stack::MAX_FRAMES));
             frames.clear();
             guessed = 0;

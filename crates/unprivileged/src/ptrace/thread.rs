@@ -4,7 +4,7 @@ use engine::capture::Memory;
 use events::layout::{Layout, NO_CPU};
 use events::schema::Schema;
 use sys::intercept::Slot;
-use sys::ptrace::Changed;
+use sys::ptrace::{Changed, FrameRegisters};
 
 /// A call between its entry and its exit.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Pending {
     /// The argument that takes the id of its stack.
     pub stack: Option<usize>,
     /// The registers that its stack is walked from; none before the stop of a thread that was attached to in the call.
-    pub registers: Option<(u64, [u64; 16])>,
+    pub registers: Option<FrameRegisters>,
     /// The event is wanted (else only its end is awaited).
     pub wanted: bool,
     /// The attach interrupted the call and the kernel restarts it: the next entry is still this call.

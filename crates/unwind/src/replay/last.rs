@@ -339,7 +339,7 @@ fn flags(rule: Known) -> u32 {
         Kind::Sp => PLAIN,
         Kind::Bp => PLAIN | USES,
         Kind::BpAt => USES,
-        Kind::Plt | Kind::SpAt | Kind::Register => 0,
+        Kind::Plt | Kind::SpAt | Kind::Register | Kind::Stub => 0,
     };
     of_kind
         | match rule.bp() {
