@@ -71,6 +71,7 @@ mod outliving;
 mod output;
 mod own_tracers;
 mod parquet;
+mod patched_stacks;
 mod planted;
 mod probes;
 mod processes;

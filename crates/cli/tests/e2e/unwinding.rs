@@ -60,14 +60,29 @@ fn by_gdb(command: &[&str]) -> Option<Vec<String>> {
     Some(frames)
 }
 
+/// The stack at the call of `here` while all functions of the program are traced: what the agent does in it is its own. No agent comes into static
+/// programs.
+#[track_caller]
+fn is_the_same_with_functions(user: User, command: &[&str], want: &[Frame]) {
+    if command[0].contains("walks_static") {
+        return;
+    }
+    let r = record(user, &["-e", "function:*", "-e", "getppid ustack"], command);
+    let mut found = stack(&r, "getppid");
+    found.retain(|f| !f.1.contains("trapline-agent"));
+    assert_eq!(found, want, "{user:?} {command:?} {} {}", r.stats, r.outcome.stderr);
+}
+
 /// With the ptracer, and with the tables in the kernel: the stack at the call of `here`, and at the function itself where it has a name.
 /// They must be equal; returns one of them.
 #[track_caller]
 fn walked(module: Option<&str>, command: &[&str]) -> Vec<Frame> {
     let by_ptrace = stack(&record(User::Ptrace, &["-e", "getppid ustack"], command), "getppid");
+    is_the_same_with_functions(User::Ptrace, command, &by_ptrace);
     if !possible() {
         return by_ptrace;
     }
+    is_the_same_with_functions(User::Kernel, command, &by_ptrace);
     let probe = module.map(|m| format!("uprobe:{m}:here"));
     let entry = probe.as_ref().map(|p| format!("{p} ustack"));
     let mut options = vec!["-e", "getppid ustack"];

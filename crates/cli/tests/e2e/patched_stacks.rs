@@ -1,0 +1,111 @@
+//! Stacks of samples while all functions of the program are traced: each is whole, and has only callers that the untraced program has.
+
+use crate::kernel::possible;
+use crate::lab::User;
+use crate::record::{Recorded, record};
+use serde_json::Value;
+use testkit::compile;
+
+/// A way to spend time.
+struct Way {
+    name: &'static str,
+    /// What takes long enough for some hundred samples.
+    rounds: &'static str,
+    /// Who calls whom.
+    calls: &'static [(&'static str, &'static str)],
+}
+
+const WAYS: &[Way] = &[
+    Way { name: "fib", rounds: "3000", calls: &[("fib", "fib"), ("works", "fib")] },
+    Way { name: "sort", rounds: "300", calls: &[("works", "sort")] },
+    Way {
+        name: "throw",
+        rounds: "3000",
+        calls: &[("works", "catcher"), ("catcher", "thrower"), ("thrower", "thrower"), ("catcher", "spin")],
+    },
+    // They return to one place: whoever runs was called from there.
+    Way {
+        name: "tail",
+        rounds: "400000",
+        calls: &[("works", "tail"), ("works", "middle"), ("works", "last"), ("works", "spin")],
+    },
+    Way {
+        name: "jump",
+        rounds: "60000",
+        calls: &[("works", "lands"), ("lands", "jumper"), ("jumper", "jumper"), ("lands", "spin")],
+    },
+    Way { name: "deep", rounds: "8000", calls: &[("works", "deep"), ("deep", "deep"), ("deep", "spin")] },
+    Way { name: "signal", rounds: "3000", calls: &[("fib", "fib"), ("works", "fib"), ("handler", "spin")] },
+    Way { name: "threads", rounds: "1000", calls: &[("fib", "fib"), ("works", "fib")] },
+];
+
+#[track_caller]
+fn program() -> Option<String> {
+    compile("g++", "patched", "patched.cc", &["-O2", "-fomit-frame-pointer", "-pthread", "-Wno-infinite-recursion"])
+}
+
+/// Where stacks end that are whole: the program's first function, and that of a thread.
+const OUTERMOST: [&str; 3] = ["_start", "clone3", "__clone3"];
+
+/// A stack, innermost frame first.
+struct Stack {
+    /// Functions of the program's own; none for frames of others.
+    own: Vec<Option<String>>,
+    is_whole: bool,
+}
+
+impl Stack {
+    fn has(&self, function: &str) -> bool {
+        self.own.iter().flatten().any(|f| f == function)
+    }
+}
+
+/// The stacks of samples from the first to the last one within `works`: before, the kernel may not know yet what is mapped.
+#[track_caller]
+fn stacks(r: &Recorded, program: &str, event: &str) -> Vec<Stack> {
+    let out = r.report(&["-q", "-e", event, "--as", "json"]);
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let of = |line: &str| -> Option<Stack> {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        let frames = event["ustack"].as_array()?.iter().filter(|f| f["inlined"] != true);
+        let names: Vec<(&str, bool)> =
+            frames.map(|f| (f["function"].as_str().unwrap_or("?"), f["module"] == program)).collect();
+        let is_whole = names.last().is_some_and(|last| OUTERMOST.contains(&last.0));
+        let own = |(name, is_own): &(&str, bool)| is_own.then(|| name.trim_end_matches(".cold").to_string());
+        Some(Stack { own: names.iter().map(own).collect(), is_whole })
+    };
+    let all: Vec<Stack> = out.out().lines().filter_map(of).collect();
+    let first = all.iter().position(|s| s.has("works")).unwrap_or(all.len());
+    let last = all.iter().rposition(|s| s.has("works")).map_or(first, |last| last + 1);
+    all.into_iter().take(last).skip(first).collect()
+}
+
+/// Takes samples of each way, with these options.
+#[track_caller]
+fn sampled(user: User, options: &[&str]) {
+    let Some(program) = program() else { return };
+    let (mut good, mut all) = (0, 0);
+    for Way { name, rounds, calls } in WAYS {
+        let options = [&["-e", "function:*", "-e", "profile:hz:4999 ustack"], options].concat();
+        let r = record(user, &options, &[&program, name, rounds]);
+        assert_eq!(r.outcome.code(), 0, "{name}: {}", r.outcome.stderr);
+        let stacks = stacks(&r, &program, "profile:hz:4999");
+        assert!(stacks.len() > 20, "{name}: {}", r.stats);
+        good += stacks.iter().filter(|s| s.is_whole).count();
+        all += stacks.len();
+        for pair in stacks.iter().flat_map(|s| s.own.windows(2)) {
+            let [Some(callee), Some(caller)] = pair else { continue };
+            let is_known = calls.contains(&(caller, callee)) || callee == "works" && caller == "main";
+            let is_start = ["main", "_start", "on_a_stack_of_its_own"].contains(&caller.as_str());
+            assert!(is_known || is_start, "{name}: {caller} does not call {callee}");
+        }
+    }
+    assert!(good * 1000 >= all * 995, "{good} of {all} stacks are whole");
+}
+
+#[test]
+fn samples_of_the_kernel_are_whole() {
+    if possible() {
+        sampled(User::Kernel, &[]);
+    }
+}
