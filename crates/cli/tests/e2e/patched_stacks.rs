@@ -109,3 +109,16 @@ fn samples_of_the_kernel_are_whole() {
         sampled(User::Kernel, &[]);
     }
 }
+
+/// Copies of stacks do not have what is needed: they end where functions are traced, for a reason that is counted, and nothing is guessed.
+#[test]
+fn copied_stacks_end_with_a_reason() {
+    let Some(program) = program().filter(|_| possible()) else { return };
+    let options = ["--backend", "perf", "-e", "function:*", "-e", "profile:hz:4999 ustack"];
+    let r = record(User::Me, &options, &[&program, "fib", "3000"]);
+    assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
+    let why = r.stats["stacks"]["ended"]["where a traced function was called from is not known"].as_u64();
+    assert!(why.is_some_and(|n| n > 20), "{}", r.stats);
+    let out = r.report(&["-q", "-e", "profile:hz:4999"]);
+    assert!(out.out().contains("(fib+0x") && !out.out().contains("guessed"), "{}", out.out());
+}
