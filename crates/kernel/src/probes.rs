@@ -322,12 +322,21 @@ impl AttachedProbe {
     /// Frees the program of a detached probe.
     pub fn unload(&mut self) {
         self.last = self.info();
-        self.program = None;
+        (self.program, self.pending) = (None, None);
         self.buffers.free();
     }
 
+    /// Of all its programs together.
     fn info(&self) -> sys::bpf::info::ProgramInfo {
-        self.program.as_ref().map_or_else(|| self.last.clone(), |p| sys::bpf::info::program(p).unwrap_or_default())
+        let Some(program) = &self.program else { return self.last.clone() };
+        let mut all = sys::bpf::info::program(program).unwrap_or_default();
+        for other in self.pending.iter().flat_map(|p| &p.programs) {
+            let other = sys::bpf::info::program(other).unwrap_or_default();
+            all.recursion_misses += other.recursion_misses;
+            all.run_count += other.run_count;
+            all.run_time_ns += other.run_time_ns;
+        }
+        all
     }
 
     /// The events of what has begun and not ended, when the programs are detached.
