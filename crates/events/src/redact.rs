@@ -78,6 +78,8 @@ impl Argument<'_> {
                 return Some(What::Program);
             }
             (_, "path" | "filename" | "pathname") => return Some(What::Path),
+            // What is read there is a path.
+            (_, "addr") if crate::io_uring::is_operation(schema) => return Some(What::Path),
             _ => {}
         }
         Some(match self.ty {
