@@ -163,7 +163,7 @@ mod tests {
         let read = |at: u64| {
             let nth = (at - AT) / ENTRY;
             let (place, address) = entries.get(nth as usize)?;
-            Some(if at % ENTRY == 0 { *place } else { *address })
+            Some(if at.is_multiple_of(ENTRY) { *place } else { *address })
         };
         let top = AT + below * ENTRY;
         (Shadow { base: AT, top, next: top, looks: 0 }, read)
