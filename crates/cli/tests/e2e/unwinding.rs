@@ -6,6 +6,7 @@ use crate::lab::{self, User};
 use crate::record::{Recorded, number, record, stats_of};
 use serde_json::Value;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use testkit::compile;
 
 /// A frame: function, module, offset in the module's file.
@@ -73,10 +74,14 @@ fn is_the_same_with_functions(user: User, command: &[&str], want: &[Frame]) {
     assert_eq!(found, want, "{user:?} {command:?} {} {}", r.stats, r.outcome.stderr);
 }
 
+/// No probe is set in a file while functions of it are patched, which several tests may have: they take turns.
+static TURNS: Mutex<()> = Mutex::new(());
+
 /// With the ptracer, and with the tables in the kernel: the stack at the call of `here`, and at the function itself where it has a name.
 /// They must be equal; returns one of them.
 #[track_caller]
 fn walked(module: Option<&str>, command: &[&str]) -> Vec<Frame> {
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let by_ptrace = stack(&record(User::Ptrace, &["-e", "getppid ustack"], command), "getppid");
     is_the_same_with_functions(User::Ptrace, command, &by_ptrace);
     if !possible() {
@@ -285,6 +290,7 @@ fn panics_of_rust_on_their_way() {
 #[test]
 fn return_probes_in_the_way() {
     let Some(p) = walks("walks", &[]).filter(|_| possible()) else { return };
+    let _turn = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
     let probe = format!("uprobe:{p}:here");
     let entry = format!("{probe} ustack");
     let back = format!("uretprobe:{p}:deep");
