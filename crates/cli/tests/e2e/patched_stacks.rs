@@ -95,7 +95,9 @@ fn sampled(user: User, options: &[&str]) {
         all += stacks.len();
         for pair in stacks.iter().flat_map(|s| s.own.windows(2)) {
             let [Some(callee), Some(caller)] = pair else { continue };
-            let is_known = calls.contains(&(caller, callee)) || callee == "works" && caller == "main";
+            // Functions of libraries are called by way of stubs of the linker.
+            let is_stub = callee.ends_with("@plt");
+            let is_known = is_stub || calls.contains(&(caller, callee)) || callee == "works" && caller == "main";
             let is_start = ["main", "_start", "on_a_stack_of_its_own"].contains(&caller.as_str());
             assert!(is_known || is_start, "{name}: {caller} does not call {callee}");
         }
@@ -119,6 +121,8 @@ fn copied_stacks_end_with_a_reason() {
     assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
     let why = r.stats["stacks"]["ended"]["where a traced function was called from is not known"].as_u64();
     assert!(why.is_some_and(|n| n > 20), "{}", r.stats);
-    let out = r.report(&["-q", "-e", "profile:hz:4999"]);
-    assert!(out.out().contains("(fib+0x") && !out.out().contains("guessed"), "{}", out.out());
+    let out = r.report(&["-q", "-e", "profile:hz:4999"]).out();
+    // Elsewhere a frame may be guessed: the C++ library has code without rules at its end.
+    let stacks: Vec<&str> = out.split("profile:hz:4999()").filter(|s| s.contains("(fib+0x")).collect();
+    assert!(!stacks.is_empty() && stacks.iter().all(|s| !s.contains("guessed")), "{out}");
 }
