@@ -385,8 +385,9 @@ impl Timeline {
             // It goes off the processor, and nothing says when it has come back there.
             let was = if next != ON && was != ON { "off a processor, and on one" } else { was };
             self.ran(thread, since, time, was);
+            // Each machine has processors of its own: of several traces, a number says nothing.
             if was == ON
-                && let Some(cpu) = names.cpu()
+                && let Some(cpu) = names.cpu().filter(|_| names.origin(ev.tid()).is_none())
             {
                 self.ran_on(cpu, thread, since, time);
             }

@@ -23,7 +23,7 @@ const WAYS: &[Way] = &[
         rounds: "3000",
         calls: &[("works", "catcher"), ("catcher", "thrower"), ("thrower", "thrower"), ("catcher", "spin")],
     },
-    // They return to one place: whoever runs was called from there.
+    // Tail calls: each of the functions returns to `works`, which is the caller of all of them.
     Way {
         name: "tail",
         rounds: "400000",

@@ -150,7 +150,7 @@ pub fn rules(variant: Variant) -> Vec<(u32, Rule)> {
     all
 }
 
-/// The same, as a module.
+/// The [`rules`] of a variant, as the tables of the unwinder take them.
 pub fn module(variant: Variant) -> Module {
     Module::of_rules(&rules(variant), layout(variant).size)
 }

@@ -277,6 +277,7 @@ impl Ordered {
                 continue;
             };
             let Some(thread) = self.threads.get_mut(&key.1) else { break };
+            world.comes_from(key.1);
             let goes_on = |t: u64| (all || t < until) && limit.is_none_or(|l| (t, key.1) < l);
             while let Some(time) = thread.next.filter(|t| goes_on(*t)) {
                 let Some(part) = thread.parts.front_mut() else { break };
