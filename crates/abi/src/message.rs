@@ -165,9 +165,11 @@ pub enum Slow {
     Arguments = 8,
     /// Exit of a function with captured arguments: stands in for `Return`.
     Result = 9,
+    /// A probe within a function, or at its entry: in code that stands for the instruction at its place.
+    Probe = 10,
 }
 /// How many there are.
-pub const SLOWS: usize = 10;
+pub const SLOWS: usize = 11;
 
 /// Functions of libraries that the agent replaces by functions of its own, which call the original through its relocated beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The plan of patches of a process: what to map, and which bytes to replace by which. A file in memory, read only.
 //!
 //! ```text
-//!  Header ── areas: [Area] ── patches: [Patch] ── originals: [Original] ── mappings ── bytes of the areas
+//!  Header ── areas: [Area] ── patches: [Patch] ── originals: [Original] ── mappings ── counters: [Counter] ── bytes of the areas
 //! ```
 //!
 //! The agent copies areas into private anonymous memory at their addresses (MAP_FIXED_NOREPLACE), makes that executable and no longer
@@ -37,6 +37,10 @@ pub struct Header {
     pub originals_at: u64,
     /// Offset of the first mapping.
     pub mappings_at: u64,
+    /// Offset of the first counter.
+    pub counters_at: u64,
+    /// How many counters.
+    pub counters: u64,
 }
 
 /// Memory with stubs, near the module that they belong to.
@@ -139,7 +143,7 @@ impl Trailer {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Step {
-    /// Where, from the area's beginning, and [`Step::PUSHED`].
+    /// Where, from the area's beginning, and [`Step::PUSHED`], [`Step::SKIPPED`].
     pub at: u32,
     /// The instruction, from the area's beginning; 0: none.
     pub original: i32,
@@ -148,6 +152,16 @@ pub struct Step {
 impl Step {
     /// The stack pointer is 8 lower than it was before the instruction.
     pub const PUSHED: u32 = 1 << 31;
+    /// It is 128 lower: the program may have data there (the red zone of the System V ABI for x86-64, 3.2.2).
+    pub const SKIPPED: u32 = 1 << 30;
+    /// The place without the flags.
+    pub const PLACE: u32 = !(Step::PUSHED | Step::SKIPPED);
+
+    /// By how much the stack pointer is lower than before the instruction.
+    pub const fn lowered(self) -> u64 {
+        let pushed = if self.at & Step::PUSHED != 0 { 8 } else { 0 };
+        pushed + if self.at & Step::SKIPPED != 0 { 128 } else { 0 }
+    }
 }
 
 /// Bytes to be replaced. All lie in one module's text, and the jump that replaces them leads into the area.
@@ -170,6 +184,18 @@ pub struct Patch {
     pub old: [u8; PATCH],
     /// The bytes that replace them.
     pub new: [u8; PATCH],
+}
+
+/// A counter (semaphore) of static probes: 16 bits. The program comes to those only while it is above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Counter {
+    /// Where, in memory that the program may write.
+    pub address: u64,
+    /// A patch of its module, by its number: it is raised with that, and lowered where that is still there.
+    pub patch: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Where the original of a hooked function goes on.

@@ -1,8 +1,9 @@
-//! What is copied when a function with captured arguments begins and returns: a program for each, which the collector makes.
+//! What is copied when a function with captured arguments begins and returns, and where a probe is: a program for each, which the collector makes.
 //!
 //! ```text
 //!  area of captured functions:  stubs │ pointers │ moved beginnings │ [Offsets], one for each stub, in order │ [Step] …
 //!                                        └► [`crate::values::TABLE`]: where the offsets are, from the area's beginning; 0: nowhere
+//!  program of a probe:          number (4 bytes) │ 0 (4 bytes) │ [Step] …
 //! ```
 //!
 //! A program is a row of [`Step`]s up to [`Op::End`]. Each appends to the values of the record ([`crate::shared::VALUES`]):
@@ -14,6 +15,8 @@
 //! | `Slice` | likewise, as many bytes as the word at the place of the next step says |
 //! | `Pointee` | a head, and `size` bytes from where the word at a place leads to; later places in [`FIELD`] are offsets from there |
 //! | `Base` | nothing: later places in [`FIELD`] are offsets from `size` bytes before the end |
+//! | `Fetch` | nothing: [`FETCHED`] is `size` bytes from the sum of the place, `offset`, and the place of the next step times its size; 0 where nothing can be read |
+//! | `Cpu` | 4 bytes: the processor |
 //!
 //! A **head** has 2 bytes: how many bytes follow, and [`CUT`], [`ENDS`], [`FAULT`] or [`NULL`]. Where the record is full, the rest is missing, and so
 //! is everything behind it.
@@ -52,6 +55,10 @@ pub enum Op {
     Pointee = 4,
     /// Sets the base of fields.
     Base = 5,
+    /// Reads a word for later steps.
+    Fetch = 6,
+    /// Notes the processor.
+    Cpu = 7,
 }
 
 /// Places: rdi, rsi, rdx, rcx, r8, r9 are 0 to 5, xmm0 to xmm7 are 6 to 13.
@@ -66,6 +73,15 @@ pub const STACK: u8 = 15;
 pub const ST0: u8 = 16;
 /// What has been copied before: `offset` bytes from the base.
 pub const FIELD: u8 = 17;
+/// What was read last by [`Op::Fetch`].
+pub const FETCHED: u8 = 18;
+/// 0.
+pub const NOTHING: u8 = 19;
+/// From this one on the general registers where a probe is, in the order of DWARF (System V ABI for x86-64, figure 3.36): rax, rdx, rcx, rbx, rsi,
+/// rdi, rbp, rsp, r8 to r15.
+pub const REGISTER: u8 = 32;
+/// How many general registers there are.
+pub const REGISTERS: usize = 16;
 
 /// A step of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +118,11 @@ pub struct Offsets {
     pub entry: u32,
     /// Of that for its return.
     pub exit: u32,
-    /// The function's number.
+    /// The function's number; 0: its calls are not recorded.
     pub number: u32,
+    /// Of the program of a probe at the function's return; 0: there is none.
+    pub returns: u32,
 }
+
+/// Bytes of a probe's program before its steps: the probe's number, and 0.
+pub const PROBE_HEAD: usize = 8;

@@ -124,7 +124,7 @@ pub fn moved(pc: u64) -> Option<Moved> {
     let (mut low, mut high) = (0, area.steps);
     while low < high {
         let middle = low + (high - low) / 2;
-        if step(area, middle)?.at & !Step::PUSHED <= at {
+        if step(area, middle)?.at & Step::PLACE <= at {
             low = middle + 1;
         } else {
             high = middle;
@@ -132,8 +132,7 @@ pub fn moved(pc: u64) -> Option<Moved> {
     }
     let number = low.checked_sub(1)?;
     let found = step(area, number).filter(|s| s.original != 0)?;
-    let lowered = if found.at & Step::PUSHED != 0 { 8 } else { 0 };
-    Some(Moved { area, step: number, original: original(area, found), lowered })
+    Some(Moved { area, step: number, original: original(area, found), lowered: found.lowered() })
 }
 
 impl Moved {
@@ -165,7 +164,7 @@ pub fn instead_of(pc: u64) -> Option<u64> {
 }
 
 fn is_of(area: &Area, step: Step, pc: u64) -> bool {
-    step.at & Step::PUSHED == 0 && original(area, step) == pc
+    step.lowered() == 0 && original(area, step) == pc
 }
 
 /// A pc in a stub: the stub's layout, and the pc's offset in it.

@@ -14,8 +14,8 @@ use crate::{areas, child, originals, own, record, shared, sites, tables};
 use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use abi::stub::Variant;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Release, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU16, AtomicU64};
 
 const INT3: u8 = 0xcc;
 const JMP: u8 = 0xe9;
@@ -116,15 +116,40 @@ impl<'a> Patcher<'a> {
     }
 
     fn run(mut self) -> Installed {
+        if self.undo {
+            self.count_probes();
+        }
         if self.alone {
             self.write_all()
         } else {
             self.write_live()
         }
+        if !self.undo {
+            self.count_probes();
+        }
         if self.memory >= 0 {
             kernel::close(self.memory);
         }
         self.done
+    }
+
+    /// Raises the counters of static probes whose patches are there, or lowers them.
+    fn count_probes(&self) {
+        for counter in self.plan.counters {
+            let Some(patch) = self.plan.patches.get(counter.patch as usize) else { continue };
+            let len = patch.len as usize;
+            let there = self.read(patch.address, len).unwrap_or_default();
+            if !counter.address.is_multiple_of(2) || len == 0 || there.get(..len) != patch.new.get(..len) {
+                continue;
+            }
+            // SAFETY: the module is there, since its code has the patch, and it may write to its counter, as the collector has seen.
+            let number = unsafe { &*(counter.address as *const AtomicU16) };
+            if self.undo {
+                number.fetch_sub(1, Relaxed);
+            } else {
+                number.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// Whether a patch is to stay as it is.

@@ -495,6 +495,15 @@ pub fn tsc_in_order() -> u64 {
     tsc()
 }
 
+/// The processor, as the kernel has it beside the time stamp counter (`vdso_encode_cpunode`, arch/x86/include/asm/segment.h).
+#[inline(always)]
+pub fn cpu() -> u32 {
+    let mut number = 0;
+    // SAFETY: it changes nothing, and any program may do it that may read the counter.
+    unsafe { core::arch::x86_64::__rdtscp(&mut number) };
+    number & 0xfff
+}
+
 /// The time stamp counter.
 #[inline(always)]
 pub fn tsc() -> u64 {

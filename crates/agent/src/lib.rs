@@ -49,6 +49,7 @@ mod permits;
 mod plain;
 mod plan;
 mod plans;
+mod probes;
 mod record;
 mod registers;
 mod session;
@@ -63,6 +64,7 @@ mod talk;
 mod text;
 mod thread;
 mod tracers;
+mod values;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,7 +1,7 @@
 //! Values that come as bytes, and go as bytes.
 
 use abi::message::{Hello, Installed, Welcome};
-use abi::plan::{Area, Header, Original, Patch, Trailer};
+use abi::plan::{Area, Counter, Header, Original, Patch, Trailer};
 use abi::tracer::{Counted, Known, Printed, Reply, Request, Site, State, Target, Violation};
 use unwind::Mapping;
 
@@ -45,8 +45,12 @@ structures! {
     Welcome { magic, version, verdict, descriptors, shared, plan, tables }
     Area { address, len, at, content, stubs, variant, steps, steps_at, entries_at }
     Trailer { magic, version, variant, address, len, stubs, tls, steps, steps_at, entries_at, reserved }
-    Header { magic, version, areas, patches, originals, mappings, areas_at, patches_at, originals_at, mappings_at }
+    Header {
+        magic, version, areas, patches, originals, mappings, areas_at, patches_at, originals_at, mappings_at, counters_at,
+        counters
+    }
     Original { hook, patch, address }
+    Counter { address, patch, reserved }
     Patch { address, area, len, splits, skipped, reserved, old, new }
     Counted { number, calls, total, own }
     Known { name, kind, place, missed, nested, reported, panics }

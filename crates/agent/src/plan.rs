@@ -2,7 +2,7 @@
 
 use crate::plain::{self, Plain};
 use crate::{areas, kernel, slots, thread};
-use abi::plan::{self, Area, Header, Original, Patch, Trailer};
+use abi::plan::{self, Area, Counter, Header, Original, Patch, Trailer};
 use abi::stub::Variant;
 
 /// The most patches of a plan.
@@ -15,6 +15,7 @@ pub struct Plan<'a> {
     pub areas: &'a [Area],
     pub patches: &'a [Patch],
     pub originals: &'a [Original],
+    pub counters: &'a [Counter],
 }
 
 impl<'a> Plan<'a> {
@@ -27,6 +28,7 @@ impl<'a> Plan<'a> {
             areas: table(bytes, header.areas_at, header.areas)?,
             patches: table(bytes, header.patches_at, header.patches)?,
             originals: table(bytes, header.originals_at, header.originals)?,
+            counters: table(bytes, header.counters_at, u32::try_from(header.counters).ok()?)?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The beginning: the constructor, which the loader runs before the program. It takes what belongs to the agent out of the
 //! environment in place, so that the program sees the environment that its user gave.
 
-use crate::{areas, args, calls, child, hooks, kernel, memory, own, session, slots, slow, talk};
+use crate::{areas, args, calls, child, hooks, kernel, memory, own, probes, session, slots, slow, talk};
 use abi::message::{Reason, SLOWS, Slow};
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
@@ -54,6 +54,7 @@ fn slow_code() -> [u64; SLOWS] {
     let [arguments, result] = args::code();
     set(Slow::Arguments, arguments);
     set(Slow::Result, result);
+    set(Slow::Probe, probes::code());
     out
 }
 

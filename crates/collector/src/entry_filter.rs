@@ -2,7 +2,7 @@
 //!
 //! Invariant: each entry is delivered, is counted as filtered, or is no event of the session.
 
-use super::identity::{Asks, Known, LOOK, MOST_THREADS};
+use super::identity::{Asks, Identities, Known};
 use engine::heap::Entry;
 use engine::heap::classes::{self, Probe};
 use engine::request::expression::{Expression, Filtered};
@@ -10,7 +10,6 @@ use engine::request::heap_enabling::HeapEnabling;
 use engine::stats::Counts;
 use events::Event;
 use lang::{Missing, Verdict};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Chooses them.
@@ -23,10 +22,7 @@ pub struct EntryFilter {
     asks: Asks,
     /// Since when the session runs, or is stopped: values of the time stamp counter, in order.
     phases: Vec<(u64, bool)>,
-    /// What processes were when they began.
-    processes: HashMap<u32, Known>,
-    /// Threads, and when it was looked what they are, ns.
-    threads: HashMap<u32, (u64, Known)>,
+    identities: Identities,
     /// By enabling.
     counts: Vec<Counts>,
     filtered: Filtered,
@@ -58,8 +54,7 @@ impl EntryFilter {
             whole,
             asks,
             phases: vec![(0, running)],
-            processes: HashMap::new(),
-            threads: HashMap::new(),
+            identities: Identities::default(),
             counts,
             filtered: Filtered { parts, ..Filtered::default() },
             event: Vec::new(),
@@ -68,12 +63,12 @@ impl EntryFilter {
 
     /// A process begins a program, or is a new child: its name and its user and group.
     pub fn begin(&mut self, pid: u32, known: Known) {
-        self.processes.insert(pid, known);
+        self.identities.begin(pid, known);
     }
 
     /// A process has ended.
     pub fn end(&mut self, pid: u32) {
-        self.processes.remove(&pid);
+        self.identities.end(pid);
     }
 
     /// From this moment on the session is stopped, or runs.
@@ -110,7 +105,7 @@ impl EntryFilter {
         let ev = Event::parse(&self.event).ok()?;
         let nobody = Known::default();
         let who = match self.asks.any() {
-            true => known(&mut self.threads, &self.processes, self.asks, (pid, entry)),
+            true => self.identities.of((pid, entry.tid), entry.time, self.asks),
             false => &nobody,
         };
         let whole = verdict(self.whole.as_deref(), &ev, who);
@@ -153,25 +148,6 @@ impl EntryFilter {
     pub fn filtered(&self) -> &Filtered {
         &self.filtered
     }
-}
-
-/// Who has made an entry: as it is now, or was when it was looked last, or as its process was when it began.
-fn known<'k>(
-    threads: &'k mut HashMap<u32, (u64, Known)>,
-    processes: &HashMap<u32, Known>,
-    asks: Asks,
-    (pid, entry): (u32, &Entry),
-) -> &'k Known {
-    if threads.len() > MOST_THREADS {
-        threads.clear();
-    }
-    let (looked, known) = threads.entry(entry.tid).or_default();
-    if *looked == 0 || entry.time.saturating_sub(*looked) > LOOK {
-        *looked = entry.time.max(1);
-        let process = processes.get(&pid).cloned().unwrap_or_default();
-        *known = Known::look(entry.tid, asks).or(known).or(&process);
-    }
-    known
 }
 
 #[cfg(test)]

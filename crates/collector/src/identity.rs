@@ -2,6 +2,7 @@
 
 use engine::request::expression::Expression;
 use lang::Context;
+use std::collections::HashMap;
 use sys::proc;
 
 /// How old the name and the ids of a thread may be, ns.
@@ -61,5 +62,40 @@ impl Asks {
     /// Whether they ask for anything.
     pub fn any(self) -> bool {
         self.comm || self.ids
+    }
+}
+
+/// Who has made what: threads as they are now, or were when they were looked at last, or as their processes were when those began.
+#[derive(Debug, Default)]
+pub struct Identities {
+    /// What processes were when they began.
+    processes: HashMap<u32, Known>,
+    /// Threads, and when it was looked what they are, ns.
+    threads: HashMap<u32, (u64, Known)>,
+}
+
+impl Identities {
+    /// A process begins a program, or is a new child: its name and its user and group.
+    pub fn begin(&mut self, pid: u32, known: Known) {
+        self.processes.insert(pid, known);
+    }
+
+    /// A process has ended.
+    pub fn end(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
+    /// What a thread of a process was at a time, as far as it `asks`.
+    pub fn of(&mut self, (pid, tid): (u32, u32), time: u64, asks: Asks) -> &Known {
+        if self.threads.len() > MOST_THREADS {
+            self.threads.clear();
+        }
+        let (looked, known) = self.threads.entry(tid).or_default();
+        if *looked == 0 || time.saturating_sub(*looked) > LOOK {
+            *looked = time.max(1);
+            let process = self.processes.get(&pid).cloned().unwrap_or_default();
+            *known = Known::look(tid, asks).or(known).or(&process);
+        }
+        known
     }
 }

@@ -20,6 +20,8 @@ mod identity;
 mod loadable;
 mod module;
 mod planner;
+pub mod points;
+mod probe_events;
 mod process;
 mod ready;
 mod record_filter;
@@ -51,6 +53,7 @@ use events::generated::{P_FUNCTION, P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId, functions};
 use identity::Known as Who;
 use module::Known;
+use probe_events::ProbeEvents;
 use process::Process;
 use record_filter::RecordFilter;
 use server::{Counts, Said};
@@ -92,6 +95,8 @@ pub struct Agent {
     record_filter: RecordFilter,
     /// Where allocations are recorded.
     heap: Option<Heap>,
+    /// Where probes are reached in processes.
+    probes: Option<ProbeEvents>,
     /// All that the session has had.
     enablings: Vec<Enabling>,
     /// No functions are.
@@ -163,6 +168,7 @@ impl Agent {
                 // The other backend reports them.
                 Said::Maps(_) => {}
                 Said::Module(known) => self.modules.push(known),
+                Said::Points(first, file) => self.probes.iter_mut().for_each(|p| p.add(first, Arc::clone(&file))),
                 Said::Trouble(line) => self.trouble.push(line),
                 Said::LeftOut(line) => self.left_out.push(line),
                 Said::Gap(gap) => self.gap(&gap, each),
@@ -177,6 +183,7 @@ impl Agent {
                     self.silent.add(&begun.shared);
                     let (pid, own) = (begun.pid, begun.own_pid);
                     let who = Who { comm: begun.comm.clone(), ids: begun.ids };
+                    self.probes.iter_mut().for_each(|p| p.begin(pid as u32, who.clone()));
                     let allocations = self.heap.as_mut().map(|h| h.begin(pid, own, who));
                     self.processes.push(Process::new(*begun, allocations));
                 }
@@ -229,13 +236,15 @@ impl Agent {
     /// Losses of records: which functions they were of, and whether entries or exits, nobody knows; nor whether of functions or of the
     /// heap, where both are recorded.
     fn losses(&self, total: u64) -> Losses {
-        let of_functions = total > 0 && self.heap.is_none();
+        let of_functions = total > 0 && self.heap.is_none() && self.probes.is_none();
         Losses { total, classes: if of_functions { vec![(functions::lost().id, total)] } else { Vec::new() } }
     }
 
     /// What was counted of enablings, by number. `lost` records are of functions, unless there is a heap too.
     fn enabling_counts(&self, lost: u64) -> Vec<(u32, Tally)> {
-        let mut counts = self.record_filter.counts(if self.heap.is_some() { 0 } else { lost });
+        let is_alone = self.heap.is_none() && self.probes.is_none();
+        let mut counts = self.record_filter.counts(if is_alone { lost } else { 0 });
+        counts.extend(self.probes.iter().flat_map(ProbeEvents::counts));
         counts.extend(self.heap.iter().flat_map(Heap::counts));
         counts
     }
@@ -244,6 +253,7 @@ impl Agent {
     fn filtered(&self) -> Filtered {
         let mut all = self.record_filter.filtered();
         self.heap.iter().for_each(|h| all.add(h.chosen.filtered()));
+        self.probes.iter().for_each(|p| all.add(p.filtered()));
         all
     }
 
@@ -252,6 +262,7 @@ impl Agent {
         let now = sys::time::stamp().0;
         self.record_filter.switch(now, running);
         self.heap.iter_mut().for_each(|h| h.chosen.switch(now, running));
+        self.probes.iter_mut().for_each(|p| p.switch(now, running));
     }
 
     /// From now on other functions are recorded, all of which have stubs.
@@ -361,7 +372,7 @@ impl Backend for Agent {
                 self.stopping,
                 &mut self.moments,
                 &mut self.record_filter,
-                heap,
+                (heap, self.probes.as_mut()),
                 &mut self.dropped,
                 tree,
                 each,
@@ -379,6 +390,7 @@ impl Backend for Agent {
             // Another program may run in it now.
             if !self.processes.iter().any(|p| p.pid == process.pid) {
                 self.record_filter.end(process.pid as u32);
+                self.probes.iter_mut().for_each(|p| p.end(process.pid as u32));
             }
             self.left = self.left.saturating_add(process.left());
             if process.is_broken() {

@@ -1,6 +1,7 @@
 //! Modules: what their files say, and the plan of their patches. Made once for each file of a session.
 
 use super::captured::Captured;
+use super::points::{self, Point};
 use super::runtime::Runtime;
 use abi::message::Hook;
 use engine::request::functions::{Functions, Values};
@@ -160,6 +161,10 @@ pub struct Known {
     pub cleared: Vec<Range<u64>>,
     /// What is captured of calls, by the numbers of functions.
     pub captured: HashMap<u32, Captured>,
+    /// Places of probes, whose numbers follow those of functions.
+    pub points: Vec<Point>,
+    /// Probes that cannot be reached, each with the reason.
+    pub unreached: Vec<String>,
     /// The runtime that it belongs to, if its functions are left alone for that.
     pub runtime: Option<Runtime>,
 }
@@ -216,9 +221,15 @@ impl Known {
             addresses.push(f.address);
             names.push(f.name);
         }
-        if !wanted.is_empty() || !hooks.is_empty() {
+        let (points, crowded) = points::of_file(file, &functions.probes);
+        if !wanted.is_empty() || !hooks.is_empty() || !points.is_empty() {
             tables.read_code(file)?;
         }
+        let number = |i: usize| names.len() as u32 + i as u32;
+        let places = points.iter().enumerate();
+        let places =
+            places.map(|(i, p)| patch::Point { address: p.address, at_return: p.at_return, number: number(i) });
+        let places: Vec<patch::Point> = places.collect();
         let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
             start: f.start,
             len: f.end.saturating_sub(f.start),
@@ -237,10 +248,20 @@ impl Known {
             symbols: &tables.labels,
             profilers: &tables.profilers,
             hooks: &hooks,
+            points: &places,
         });
+        let label =
+            |n: u32| points.get((n as usize).wrapping_sub(names.len())).map_or("", |p: &Point| p.label.as_str());
+        let refused =
+            plan.refused_points.iter().map(|(n, why)| format!("{}: not reached in the process: {why}", label(*n)));
+        let crowded =
+            crowded.iter().map(|name| format!("{name}: not reached in the process: too much is captured at its place"));
+        let unreached = refused.chain(crowded).collect();
         let captured = functions.values.map_or_else(HashMap::new, |values| captured(file, &plan, &names, values));
         Ok(Known {
             captured,
+            unreached,
+            points,
             path: path.into(),
             build_id: symbols::build_id::of(file).unwrap_or_default(),
             plan,
@@ -269,7 +290,19 @@ impl Known {
 
     /// Whether there is nothing to patch.
     pub fn is_empty(&self) -> bool {
-        self.plan.sites.is_empty() && self.plan.hooks.is_empty()
+        let Plan { sites, hooks, points, returns, .. } = &self.plan;
+        sites.is_empty() && hooks.is_empty() && points.is_empty() && returns.is_empty()
+    }
+
+    /// The place of probes with this number, among those of functions.
+    pub fn point(&self, number: u32) -> Option<&Point> {
+        self.points.get((number as usize).checked_sub(self.names.len())?)
+    }
+
+    /// The first bytes of what is patched, which are a file's.
+    pub fn sites(&self) -> impl Iterator<Item = &Site> {
+        let Plan { sites, hooks, points, returns, .. } = &self.plan;
+        sites.iter().chain(hooks.iter().map(|(_, site)| site)).chain(points).chain(returns)
     }
 
     /// What is to be added to its addresses where this mapping of it is: first address, and offset in the file.

@@ -8,15 +8,16 @@ use abi::stub::Variant;
 use engine::own_events;
 use engine::request::functions::Functions;
 use events::generated::P_FUNCTION;
+use patch::Site;
 use patch::hole::{self, Kind, Mapping};
-use patch::link::{self, Linked, Places};
-use std::collections::HashMap;
+use patch::link::{self, Beside, Copied, Linked, Places};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-use sys::maps::{self, Map, PROT_EXEC};
+use sys::maps::{self, Map, PROT_EXEC, PROT_WRITE};
 
 /// Hooks of a process whose functions are left alone: the agent still follows into programs that it executes.
 const FOLLOWING: [Hook; 4] = [Hook::Execve, Hook::Execveat, Hook::Fexecve, Hook::Syscall];
@@ -47,9 +48,11 @@ pub struct Answer {
     pub reported: Vec<Vec<u8>>,
     /// Files that were read for the first time, and have functions to be traced.
     pub read: Vec<Arc<Known>>,
+    /// Files with places of probes, with the number of the first place: the first time.
+    pub points: Vec<(u32, Arc<Known>)>,
     /// Where the plan's areas are to be.
     pub areas: Vec<Range<u64>>,
-    /// How many functions are patched.
+    /// How many functions and places of probes are patched.
     pub functions: usize,
     /// The plan's parts, each with its file and the number of that one's first function.
     pub linked: Vec<(Linked, Arc<Known>, u32)>,
@@ -93,7 +96,8 @@ impl Answer {
                     continue;
                 }
                 let hook = linked.originals.iter().find(|o| o.patch as usize == i).map(|o| o.hook);
-                let name = linked.functions.get(i).and_then(|n| known.names.get((n - first) as usize));
+                let number = linked.functions.get(i).map(|n| n - first).or_else(|| linked.probe_at(patch.address));
+                let name = number.and_then(|n| Some(known.names.get(n as usize).unwrap_or(&known.point(n)?.label)));
                 let name = name.cloned().or_else(|| hook.map(|h| format!("{h:?}").to_lowercase()));
                 all.push(Unpatched {
                     name: name.unwrap_or_default(),
@@ -189,7 +193,7 @@ impl Planner {
                 let todo = "--lib shows functions of libraries, debug symbols show its own";
                 answer.problems.push(format!("{path}: the program has no symbols of functions ({todo})"));
             }
-            match self.link((pid, hello), m, &known, first, &mut taken, is_left) {
+            match self.link((pid, hello), (m, maps), &known, first, &mut taken, is_left) {
                 Ok(some) => {
                     files.extend(some.iter().map(|_| (Arc::clone(&known), first.1)));
                     linked.extend(some);
@@ -197,7 +201,7 @@ impl Planner {
                 Err(why) => answer.problems.push(format!("{path}: {why}")),
             }
         }
-        answer.functions = linked.iter().map(|l| l.functions.len()).sum();
+        answer.functions = linked.iter().map(|l| l.functions.len() + l.probes()).sum();
         answer.areas = linked.iter().map(|l| l.address..l.address + l.len()).collect();
         let heap = |l: &Linked| l.originals.iter().filter(|o| o.hook.is_of_heap()).count();
         answer.allocators = linked.iter().map(heap).sum();
@@ -265,7 +269,7 @@ impl Planner {
             let role = Role::of(&path, Some(m.file) == program);
             let Ok((_, known)) = self.known(pid, m, &path, role) else { continue };
             let Some(bias) = known.bias(m.range.0, m.offset) else { continue };
-            let sites = known.plan.sites.iter().chain(known.plan.hooks.iter().map(|(_, site)| site));
+            let sites = known.sites();
             let inside = |address: u64| address + 1..address + JUMP;
             ranges.extend(sites.filter(|s| s.splits).map(|s| inside(s.address.wrapping_add(bias))));
             ranges.extend(known.cleared.iter().map(|w| w.start.wrapping_add(bias)..w.end.wrapping_add(bias)));
@@ -302,10 +306,13 @@ impl Planner {
         if let Some(first) = self.numbers.get(&key) {
             return Ok((known, key, *first));
         }
-        let (first, count) = (self.next, known.names.len() as u32);
+        let (first, count) = (self.next, (known.names.len() + known.points.len()) as u32);
         self.next = first.checked_add(count).filter(|n| *n < abi::shared::FUNCTIONS).ok_or("too many functions")?;
         self.numbers.insert(key, first);
         answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
+        let points = first + known.names.len() as u32;
+        answer.points.extend((!known.points.is_empty()).then(|| (points, Arc::clone(&known))));
+        answer.problems.extend_from_slice(&known.unreached);
         let now = sys::time::monotonic();
         let who = (pid as u32, pid as u32);
         let report = |name: u32, function: u32| {
@@ -329,7 +336,7 @@ impl Planner {
     fn link(
         &mut self,
         (pid, hello): (i32, &Hello),
-        m: &Map,
+        (m, maps): (&Map, &[Map]),
         known: &Known,
         (key, first): (Key, u32),
         taken: &mut Vec<Mapping>,
@@ -345,11 +352,18 @@ impl Planner {
             FOLLOWING.iter().for_each(|h| hooks[*h as usize] = hello.hooks[*h as usize]);
         }
         let bias = known.bias(m.range.0, m.offset).ok_or("no segment of the file is mapped there")?;
-        let is_captured = |n: u32| known.captured.contains_key(&n);
-        let count = |captured| known.plan.sites.iter().filter(|s| is_captured(s.number) == captured).count();
+        let called = if is_left { Called::default() } else { Called::of(known) };
+        let returns: Vec<_> = called.returns.iter().map(|s| (*s, first + s.number)).collect();
+        let count = |captured| known.plan.sites.iter().filter(|s| called.has(s) == captured).count();
         let Planner { functions, ticks_per_ms, areas, .. } = self;
         let mut link = |variant, hooks, captured: bool, more: u64| {
-            let len = link::area_len(&known.plan, count(captured), variant) + more.next_multiple_of(link::PAGE);
+            let points = known.plan.points.iter().filter(|s| !is_left && called.has(s) == captured);
+            let points: Vec<_> = points.collect();
+            let returns = if captured { &returns[..] } else { &[] };
+            let steps = points.iter().map(|s| known.point(s.number).map_or(0, |p| p.steps.len()));
+            let more = more + link::programs_len(steps);
+            let len = link::area_len(&known.plan, (count(captured) + returns.len(), points.len()), variant)
+                + more.next_multiple_of(link::PAGE);
             let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
             let place = (pid, key, m.range.0, captured);
             let is_there = |area: u64| taken.iter().any(|t| t.range.start <= area && area + len <= t.range.end);
@@ -369,18 +383,71 @@ impl Planner {
                 variant,
                 minimum: functions.minimum.map_or(0, |ns| ns.saturating_mul(*ticks_per_ms) / 1_000_000),
             };
-            let number = |n| (!is_left && is_captured(n) == captured).then_some(first + n);
-            link::link(&known.plan, &places, number).map_err(|e| e.to_string())
+            let of_called: HashSet<u32> = known.plan.sites.iter().filter(|s| called.has(s)).map(|s| s.number).collect();
+            let number = |n| (!is_left && of_called.contains(&n) == captured).then_some(first + n);
+            let mut linked = link::link(&known.plan, &places, number, Beside { returns, points: &points })
+                .map_err(|e| e.to_string())?;
+            link::copy_at_probes(&mut linked, |n| (first + n, known.point(n).map_or(&[][..], |p| &p.steps)));
+            Ok::<_, String>(linked)
         };
         let mut all = vec![link(functions.variant(), hooks, false, 0)?];
-        if !known.captured.is_empty() && !is_left {
-            let programs = |n: u32| known.captured.get(&(n - first)).map(|c| &c.programs);
+        if !called.is_empty() {
             let steps = known.captured.values().map(|c| c.programs.0.len() + c.programs.1.len());
-            let mut captured = link(Variant::Called, [0; HOOKS], true, link::programs_len(steps))?;
-            link::capture(&mut captured, &hello.slow, programs);
+            let returns = known.plan.returns.iter().map(|s| known.point(s.number).map_or(0, |p| p.steps.len()));
+            let mut captured = link(Variant::Called, [0; HOOKS], true, link::programs_len(steps.chain(returns)))?;
+            link::capture(&mut captured, &hello.slow, |n| called.copied(known, first, n));
             all.push(captured);
         }
+        let is_writable =
+            |at: u64| maps.iter().any(|m| m.prot & PROT_WRITE != 0 && m.range.0 <= at && at + 2 <= m.range.1);
+        for linked in &mut all {
+            let patch_of =
+                |site: &Site| linked.patches.iter().position(|p| p.address == site.address.wrapping_add(bias));
+            let raised = known.plan.points.iter().filter_map(|site| Some((known.point(site.number)?, patch_of(site)?)));
+            let counters = raised
+                .flat_map(|(point, patch)| point.counters.iter().map(move |c| (c.wrapping_add(bias), patch as u32)));
+            linked.counters = counters.filter(|(at, _)| is_writable(*at)).collect();
+        }
         Ok(all)
+    }
+}
+
+/// The functions of a file that get stubs of the variant Called: those whose values are captured, and those whose returns are probes.
+#[derive(Default)]
+struct Called<'k> {
+    /// Where they are.
+    addresses: HashSet<u64>,
+    /// Those that are not traced otherwise.
+    returns: Vec<&'k Site>,
+}
+
+impl<'k> Called<'k> {
+    fn of(known: &'k Known) -> Called<'k> {
+        let captured = known.plan.sites.iter().filter(|s| known.captured.contains_key(&s.number));
+        let addresses = captured.chain(&known.plan.returns).map(|s| s.address).collect();
+        let is_traced = |r: &&Site| known.plan.sites.iter().any(|s| s.address == r.address);
+        Called { addresses, returns: known.plan.returns.iter().filter(|r| !is_traced(r)).collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    fn has(&self, site: &Site) -> bool {
+        self.addresses.contains(&site.address)
+    }
+
+    /// What the stub of the function with this number does. The numbers of a file's functions follow `first`, and those of its probes follow them.
+    fn copied<'p>(&self, known: &'p Known, first: u32, number: u32) -> Copied<'p> {
+        let n = number - first;
+        let is_probe = known.point(n).is_some();
+        let site = if is_probe { &known.plan.returns } else { &known.plan.sites }.iter().find(|s| s.number == n);
+        let returns = site.and_then(|site| known.plan.returns.iter().find(|r| r.address == site.address));
+        Copied {
+            calls: known.captured.get(&n).map(|c| &c.programs),
+            number: (!is_probe).then_some(number),
+            returns: returns.and_then(|r| Some((first + r.number, &known.point(r.number)?.steps[..]))),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::allocations::{Allocations, Heap};
 use super::bounds::Bounds;
 use super::chunks::Chunks;
+use super::probe_events::ProbeEvents;
 use super::record_filter::RecordFilter;
 use super::server::Begun;
 use super::tree::Tree;
@@ -41,8 +42,10 @@ pub struct Process {
     begun: HashSet<u32>,
     /// Where allocations are recorded.
     pub allocations: Option<Allocations>,
-    /// Records of functions among those of allocations.
+    /// Records of functions and probes among those of allocations.
     others: Vec<u8>,
+    /// Records of functions among those of probes.
+    of_others: Vec<u8>,
     /// Records of its threads that were dropped.
     pub dropped: u64,
     bounds: Bounds,
@@ -66,6 +69,7 @@ impl Process {
             begun: HashSet::new(),
             allocations,
             others: Vec::new(),
+            of_others: Vec::new(),
             dropped: 0,
             bounds: Bounds::new(threads),
         }
@@ -146,14 +150,14 @@ impl Process {
 
     /// Delivers what is new and passes `record_filter`; tells `tree` which threads begin and end. Returns how many records were read, and
     /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream. `heap` knows the processes of the
-    /// session, where allocations are recorded.
+    /// session, where allocations are recorded; `probes` takes the records of probes.
     #[allow(clippy::too_many_arguments)]
     pub fn read(
         &mut self,
         last: bool,
         moments: &mut TscClock,
         record_filter: &mut RecordFilter,
-        heap: Option<&Heap>,
+        (heap, mut probes): (Option<&Heap>, Option<&mut ProbeEvents>),
         dropped: &mut HashMap<StreamId, u64>,
         mut tree: Option<&mut Tree>,
         each: &mut dyn Deliver,
@@ -172,6 +176,7 @@ impl Process {
             dropped: lost,
             allocations,
             others,
+            of_others,
             bounds,
             ..
         } = self;
@@ -225,6 +230,18 @@ impl Process {
                 }
                 _ => run,
             };
+            let mut rest = std::mem::take(of_others);
+            let run = match probes.as_deref_mut() {
+                Some(probes) => {
+                    let taken = probes.take(&run, &mut rest, each);
+                    if rest.is_empty() && (taken > 0 || run.dropped == 0) {
+                        *of_others = rest;
+                        return;
+                    }
+                    Run { records: &rest, ..run }
+                }
+                None => run,
+            };
             if let Some(run) = record_filter.take(&run) {
                 if begun.insert(tid)
                     && tid != *pid as u32
@@ -234,6 +251,7 @@ impl Process {
                 }
                 each.functions(&run);
             }
+            *of_others = rest;
         });
         bounds.broken |= record_filter.impossible() != impossible;
         if let Some(tree) = tree {

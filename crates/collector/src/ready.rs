@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::maps::{Map, PROT_EXEC};
 
-/// Told of what answers report for the first time: events, and files.
-pub type Report = Box<dyn Fn(Vec<Vec<u8>>, Vec<Arc<Known>>) + Send + Sync>;
+/// Told of what answers report for the first time: events, files, and places of probes, by their first number.
+pub type Report = Box<dyn Fn(Vec<Vec<u8>>, Vec<Arc<Known>>, Vec<(u32, Arc<Known>)>) + Send + Sync>;
 
 /// An answer, and its plan as a file.
 #[derive(Default)]
@@ -78,7 +78,8 @@ impl Plans {
         let mut answer = planner.answer(pid, hello, maps, before);
         self.numbers.store(planner.last(), Ordering::Release);
         // Before another process gets the same numbers.
-        (self.report)(std::mem::take(&mut answer.reported), std::mem::take(&mut answer.read));
+        let taken = (&mut answer.reported, &mut answer.read, &mut answer.points);
+        (self.report)(std::mem::take(taken.0), std::mem::take(taken.1), std::mem::take(taken.2));
         drop(planner);
         Full::of(answer)
     }
@@ -137,7 +138,7 @@ mod tests {
         let functions = Functions { wanted: vec!["*agent*".into()], ..Functions::default() };
         let reported = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&reported);
-        let report = move |events: Vec<Vec<u8>>, _| {
+        let report = move |events: Vec<Vec<u8>>, _, _| {
             count.fetch_add(events.len(), Ordering::Relaxed);
         };
         let plans = Plans::new(Planner::new(functions, 1_000_000), Box::new(report));

@@ -118,6 +118,8 @@ pub enum Said {
     Maps(Vec<Vec<u8>>),
     /// A file was read: which functions it has.
     Module(Arc<Known>),
+    /// A file has places of probes, the first of which has this number.
+    Points(u32, Arc<Known>),
     Begun(Box<Begun>),
     /// A program is not traced.
     Gap(Gap),

@@ -4,6 +4,7 @@ use super::allocations::Heap;
 use super::attach::{self, Running};
 use super::module::Known;
 use super::planner::Planner;
+use super::probe_events::ProbeEvents;
 use super::ready::Plans;
 use super::record_filter::RecordFilter;
 use super::server::{Counts, Room, Said, Server};
@@ -122,12 +123,14 @@ fn serve(
     let (executed, socket) = (Arc::new(Executed::default()), listener.file());
     let executed_too = Arc::clone(&executed);
     let heard = to.clone();
-    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>| {
+    let report = move |events: Vec<Vec<u8>>, files: Vec<Arc<Known>>, points: Vec<(u32, Arc<Known>)>| {
         let events = events.into_iter().map(|e| Said::Event(StreamId::FUNCTIONS, e));
-        events.chain(files.into_iter().map(Said::Module)).for_each(|said| drop(heard.send(said)));
+        let points = points.into_iter().map(|(first, file)| Said::Points(first, file));
+        events.chain(files.into_iter().map(Said::Module)).chain(points).for_each(|said| drop(heard.send(said)));
     };
     let of_heap = || enablings.iter().filter_map(|e| Some((e.id, e.heap()?.clone()))).collect();
     let heap = functions.heap.clone().map(|wanted| Heap::new(wanted, of_heap(), filter.clone(), !paused));
+    let probes = (!functions.probes.0.is_empty()).then(|| ProbeEvents::new(&functions.probes, !paused));
     let plans = Arc::new(Plans::new(planner, Box::new(report)));
     let plans_too = Arc::clone(&plans);
     let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
@@ -150,6 +153,7 @@ fn serve(
         tree: None,
         record_filter: RecordFilter::new(&of_functions(enablings), filter, !paused, plans.numbers()),
         heap,
+        probes,
         enablings: enablings.to_vec(),
         no_functions: functions.none,
         asked: functions.asked(),

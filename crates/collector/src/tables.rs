@@ -146,9 +146,8 @@ fn rules_of(linked: &Linked, original: impl Fn(u64) -> Option<Rule>) -> Vec<(u32
     let relative = |address: u64| address.wrapping_sub(linked.address) as u32;
     for step in linked.steps.iter().filter(|s| s.original != 0) {
         let of = linked.address.wrapping_add_signed(step.original.into());
-        let pushed = step.at & Step::PUSHED != 0;
-        let rule = original(of).filter(|_| !pushed).unwrap_or(Rule::UNKNOWN);
-        rules.push((step.at & !Step::PUSHED, rule));
+        let rule = original(of).filter(|_| step.lowered() == 0).unwrap_or(Rule::UNKNOWN);
+        rules.push((step.at & Step::PLACE, rule));
     }
     let called = Rule::new(Kind::Sp, 8, SavedBp::Same, 0).unwrap_or(Rule::UNKNOWN);
     rules.extend([(relative(linked.jumps.start), called), (relative(linked.jumps.end), Rule::UNKNOWN)]);

@@ -141,6 +141,11 @@ impl Plan {
         self.enablings.iter().filter_map(Enabling::probe)
     }
 
+    /// Probes that the agent reaches in processes.
+    pub fn in_process(&self) -> impl Iterator<Item = &Arc<ProbeEnabling>> + Clone {
+        self.enablings.iter().filter_map(Enabling::in_process)
+    }
+
     /// How allocations are recorded, where they are.
     pub fn heap(&self) -> Option<&heap_enabling::Wanted> {
         self.functions.as_ref()?.heap.as_ref()

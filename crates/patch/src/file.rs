@@ -13,6 +13,7 @@ const AREA: usize = size_of::<plan::Area>();
 const PATCH_LEN: usize = size_of::<plan::Patch>();
 const ORIGINAL: usize = size_of::<plan::Original>();
 const MAPPING: usize = 32;
+const COUNTER: usize = size_of::<plan::Counter>();
 /// The most entries of a kind that a reader takes.
 const MOST: u32 = 1 << 24;
 
@@ -25,13 +26,15 @@ pub fn write(modules: &[Linked], mappings: &[[u64; 4]]) -> Vec<u8> {
     let patches_at = areas_at + modules.len() * AREA;
     let originals_at = patches_at + patches * PATCH_LEN;
     let mappings_at = originals_at + originals * ORIGINAL;
-    let mut at = page(mappings_at + size_of_val(mappings));
+    let counters_at = mappings_at + size_of_val(mappings);
+    let counters: usize = modules.iter().map(|m| m.counters.len()).sum();
+    let mut at = page(counters_at + counters * COUNTER);
     let total = at + modules.iter().map(|m| page(m.content.len())).sum::<usize>();
     let mut out = Vec::with_capacity(total);
     for word in [MAGIC, VERSION, modules.len() as u32, patches as u32, originals as u32, mappings.len() as u32] {
         out.extend(word.to_le_bytes());
     }
-    for offset in [areas_at, patches_at, originals_at, mappings_at] {
+    for offset in [areas_at, patches_at, originals_at, mappings_at, counters_at, counters] {
         out.extend((offset as u64).to_le_bytes());
     }
     for module in modules {
@@ -57,6 +60,14 @@ pub fn write(modules: &[Linked], mappings: &[[u64; 4]]) -> Vec<u8> {
         first += module.patches.len() as u32;
     }
     mappings.as_flattened().iter().for_each(|word| out.extend(word.to_le_bytes()));
+    let mut first = 0;
+    for module in modules {
+        for (address, patch) in &module.counters {
+            out.extend(address.to_le_bytes());
+            out.extend(u64::from(first + patch).to_le_bytes());
+        }
+        first += module.patches.len() as u32;
+    }
     for module in modules {
         out.resize(page(out.len()), 0);
         out.extend(&module.content);
@@ -101,6 +112,8 @@ pub struct Contents<'b> {
     pub originals: Vec<(u32, u32, u64)>,
     /// Mappings for the process's unwinder, as words.
     pub mappings: Vec<[u64; 4]>,
+    /// Counters of static probes, with patches, by numbers in the plan.
+    pub counters: Vec<(u64, u32)>,
 }
 
 /// What is wrong with a plan.
@@ -123,7 +136,8 @@ pub fn parse(bytes: &[u8]) -> Result<Contents<'_>, Damaged> {
         return Err(Damaged("it is none of this version"));
     }
     let [areas, patches, originals, mappings] = [(); 4].map(|()| header.u32());
-    let [areas_at, patches_at, originals_at, mappings_at] = [(); 4].map(|()| header.u64());
+    let [areas_at, patches_at, originals_at, mappings_at, counters_at, counters] = [(); 6].map(|()| header.u64());
+    let counters = u32::try_from(counters).map_err(|_| Damaged("it has too many entries"))?;
     let areas = table(bytes, areas_at, areas, AREA)?.map(|r| area(bytes, r)).collect::<Result<Vec<_>, _>>()?;
     let mut ranges: Vec<&Range<u64>> = areas.iter().map(|a| &a.range).collect();
     ranges.sort_by_key(|r| r.start);
@@ -135,7 +149,9 @@ pub fn parse(bytes: &[u8]) -> Result<Contents<'_>, Damaged> {
     let originals = table(bytes, originals_at, originals, ORIGINAL)?.map(|r| original(r, patches.len()));
     let originals = originals.collect::<Result<_, _>>()?;
     let mappings = table(bytes, mappings_at, mappings, MAPPING)?.map(|mut r| [(); 4].map(|()| r.u64())).collect();
-    Ok(Contents { areas, patches, originals, mappings })
+    let counters = table(bytes, counters_at, counters, COUNTER)?.map(|r| counter(r, patches.len()));
+    let counters = counters.collect::<Result<_, _>>()?;
+    Ok(Contents { areas, patches, originals, mappings, counters })
 }
 
 fn part(bytes: &[u8], at: u64, len: usize) -> Result<&[u8], Damaged> {
@@ -188,6 +204,14 @@ fn original(mut row: Reader<'_>, patches: usize) -> Result<(u32, u32, u64), Dama
         return Err(Damaged("an original is of no hook or no patch"));
     }
     Ok((hook, patch, address))
+}
+
+fn counter(mut row: Reader<'_>, patches: usize) -> Result<(u64, u32), Damaged> {
+    let (address, patch) = (row.u64(), row.u32());
+    if patch as usize >= patches || address.checked_add(2).is_none() {
+        return Err(Damaged("a counter is of no patch"));
+    }
+    Ok((address, patch))
 }
 
 /// Takes numbers from the beginning of a row, whose length was checked; zeros behind its end.

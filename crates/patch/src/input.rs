@@ -26,6 +26,17 @@ pub struct Function {
     pub refusal: Option<Refusal>,
 }
 
+/// An instruction at which a probe is, or the function whose return is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// Where it is.
+    pub address: u64,
+    /// The return of the function that begins there.
+    pub at_return: bool,
+    /// Its number in the module, which the caller chooses.
+    pub number: u32,
+}
+
 /// An entry of the unwind information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Frame {
@@ -60,11 +71,18 @@ pub struct Module<'b> {
     pub is_fixed: bool,
     /// Stubs copy arguments: their registers must be as at the call.
     pub captures: bool,
+    /// Probes, sorted.
+    pub points: &'b [Point],
     /// Functions that the agent replaces.
     pub hooks: &'b [(Hook, u64)],
 }
 
 impl<'b> Module<'b> {
+    /// Whether there is a probe at an address.
+    pub(crate) fn has_point(&self, address: u64) -> bool {
+        self.points.binary_search_by_key(&address, |p| p.address).is_ok()
+    }
+
     /// The bytes from an address to the end of its segment.
     pub(crate) fn bytes(&self, address: u64) -> Option<&'b [u8]> {
         self.segments.iter().find_map(|s| {

@@ -1,18 +1,20 @@
 //! Makes the stubs and patches of a module for one process: a plan, and where everything is.
 //!
 //! ```text
-//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ steps │ entries │ jumps to hooks │ int3 │ trailer
+//!  area:  stubs (an array) │ pointers to slow code, minimum │ moved beginnings │ probes │ steps │ entries │ jumps to hooks │ programs │ int3 │ trailer
 //! ```
 //!
-//! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning.
+//! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning. A probe at
+//! its entry comes last, in front of the moved beginning.
 
 use crate::plan::{Plan, Site};
+use crate::probe::{self, Code};
 use crate::relocate::{FixKind, JUMP};
 use crate::stub::{MINIMUM, POINTERS, Template, undo};
 use abi::message::{HOOKS, Hook, SLOWS, Slow};
 use abi::plan::{PATCH, Step, Trailer};
 use abi::stub::{UNDO, Variant};
-use abi::values::{self, Offsets, TABLE};
+use abi::values::{self, Offsets, PROBE_HEAD, TABLE};
 use std::fmt;
 use std::ops::Range;
 
@@ -107,6 +109,21 @@ pub struct Linked {
     pub entries_at: u64,
     /// Where jumps to hooks are: code that leaves the stack as it was when the function was called.
     pub jumps: Range<u64>,
+    /// Probes, by their numbers in the module.
+    probes: Vec<(u32, Code)>,
+    /// Where their patches are, which may be those of functions.
+    probed: Vec<u64>,
+    /// Counters of static probes, each with a patch, by its number in [`Linked::patches`].
+    pub counters: Vec<(u64, u32)>,
+}
+
+/// What an area has beside the stubs of the functions that a plan traces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'p> {
+    /// Functions that get stubs for the sake of their returns, with their numbers in the session.
+    pub returns: &'p [(&'p Site, u32)],
+    /// Probes.
+    pub points: &'p [&'p Site],
 }
 
 /// Why a plan cannot be linked.
@@ -129,18 +146,26 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// The most bytes that an area for so many functions of a plan takes: whole pages.
-pub fn area_len(plan: &Plan, functions: usize, variant: Variant) -> u64 {
+/// The most bytes that an area for so many functions and probes of a plan takes: whole pages.
+pub fn area_len(plan: &Plan, (functions, points): (usize, usize), variant: Variant) -> u64 {
     let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
-    let steps = 8 + (plan.steps.len() + 1) * size_of::<Step>() + functions * size_of::<i32>();
-    let rest = POINTERS + plan.code.len() + steps + plan.hooks.len() * FAR_JUMP + Trailer::SIZE;
+    let steps = 8 + (plan.steps.len() + points * probe::STEPS + 1) * size_of::<Step>() + functions * size_of::<i32>();
+    let code = plan.code.len() + points * probe::MOST;
+    let rest = POINTERS + code + steps + plan.hooks.len() * FAR_JUMP + Trailer::SIZE;
     (stubs + rest as u64).next_multiple_of(PAGE)
 }
 
 /// Makes it. `number`: the number in the session of a function of the module; None: it is not to be traced.
-pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -> Result<Linked, LinkError> {
+pub fn link(
+    plan: &Plan,
+    places: &Places,
+    number: impl Fn(u32) -> Option<u32>,
+    beside: Beside<'_>,
+) -> Result<Linked, LinkError> {
     let template = Template::new(places.variant, places.tls);
-    let wanted: Vec<(&Site, u32)> = plan.sites.iter().filter_map(|s| Some((s, number(s.number)?))).collect();
+    let mut wanted: Vec<(&Site, u32)> = plan.sites.iter().filter_map(|s| Some((s, number(s.number)?))).collect();
+    wanted.extend_from_slice(beside.returns);
+    wanted.sort_by_key(|(site, _)| site.address);
     if let Some((_, wrong)) = wanted.iter().find(|(_, n)| *n == 0 || *n > abi::shared::FUNCTIONS) {
         return Err(LinkError::Number(*wrong));
     }
@@ -150,7 +175,7 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         pointers: places.area.wrapping_add(stubs as u64),
         code: places.area.wrapping_add((stubs + POINTERS) as u64),
     };
-    let len = area_len(plan, wanted.len(), places.variant);
+    let len = area_len(plan, (wanted.len(), beside.points.len()), places.variant);
     if !map.reaches(plan, len) {
         return Err(LinkError::OutOfReach);
     }
@@ -158,6 +183,14 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
     map.write_pointers(&mut content[stubs..]);
     content.extend(&plan.code);
     map.fix(plan, &mut content[stubs + POINTERS..]);
+    let (probes, steps) = map.probes(plan, beside.points, &mut content);
+    // Where the program goes on behind the stubs and hooks of a function.
+    let goes_on = |site: &Site| {
+        let at = |(point, (_, code)): (&&Site, &(u32, Code))| {
+            (point.address == site.address).then(|| code.entry(places.area))
+        };
+        beside.points.iter().zip(&probes).find_map(at).unwrap_or_else(|| map.beginning(site))
+    };
     let mut linked = Linked {
         address: places.area,
         content,
@@ -167,10 +200,13 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         patches: Vec::with_capacity(wanted.len() + plan.hooks.len()),
         originals: vec![],
         beginnings: map.beginnings(plan),
-        steps: map.steps(plan),
+        steps,
         steps_at: 0,
         entries_at: 0,
         jumps: 0..0,
+        probes: vec![],
+        probed: beside.points.iter().map(|site| map.biased(site.address)).collect(),
+        counters: vec![],
     };
     linked.write_steps();
     linked.write_entries(wanted.iter().map(|(site, _)| map.biased(site.start)));
@@ -182,7 +218,7 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
             &mut linked.content[offset..][..template.size()],
             at,
             *number,
-            map.beginning(site),
+            goes_on(site),
             map.pointers,
             site.undo.unwrap_or(0),
         );
@@ -200,7 +236,7 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
         }
         let thunk = places.area.wrapping_add(linked.content.len() as u64);
         if hook.is_of_heap() {
-            let distance = map.beginning(site).wrapping_sub(thunk.wrapping_add(7));
+            let distance = goes_on(site).wrapping_sub(thunk.wrapping_add(7));
             linked.content.extend([0x4c, 0x8d, 0x1d]);
             linked.content.extend((distance as u32).to_le_bytes());
         }
@@ -219,23 +255,61 @@ pub fn link(plan: &Plan, places: &Places, number: impl Fn(u32) -> Option<u32>) -
                 linked.patches.len() - 1
             }
         };
-        linked.originals.push(Original { hook: *hook, patch: patch as u32, address: map.beginning(site) });
+        linked.originals.push(Original { hook: *hook, patch: patch as u32, address: goes_on(site) });
     }
     linked.jumps = jumps..linked.end();
+    for (site, (_, code)) in beside.points.iter().zip(&probes) {
+        if !linked.patches.iter().any(|p| p.address == map.biased(site.address)) {
+            linked.patches.push(map.patch(site, code.begins(places.area)));
+        }
+    }
+    linked.probes = probes;
     Ok(linked)
+}
+
+/// Has the probes of an area copy values: puts programs behind its contents. `program`: the number in the session, and the steps, of the probe with
+/// this number in the module.
+pub fn copy_at_probes<'p>(linked: &mut Linked, program: impl Fn(u32) -> (u32, &'p [values::Step])) {
+    for (number, code) in &linked.probes {
+        let (number, steps) = program(*number);
+        let at = put_program(&mut linked.content, number, steps);
+        code.set_program(&mut linked.content, at);
+    }
+}
+
+/// Appends the program of a probe, and returns where it is.
+fn put_program(content: &mut Vec<u8>, number: u32, steps: &[values::Step]) -> usize {
+    content.resize(content.len().next_multiple_of(8), 0xcc);
+    let at = content.len();
+    content.extend(u64::from(number).to_le_bytes());
+    content.extend(steps.iter().flat_map(values::Step::bytes));
+    content.extend(values::Step::default().bytes());
+    at
 }
 
 /// What is copied when a function begins, and when it returns: steps ([`abi::values`]) without their end.
 pub type Programs = (Vec<values::Step>, Vec<values::Step>);
 
-/// The most bytes that programs of these numbers of steps take in an area.
-pub fn programs_len(steps: impl Iterator<Item = usize>) -> u64 {
-    steps.map(|n| (size_of::<Offsets>() + (n + 2) * size_of::<values::Step>()) as u64).sum::<u64>() + 8
+/// What a stub of the variant Called copies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Copied<'p> {
+    /// Calls are recorded, with what these copy.
+    pub calls: Option<&'p Programs>,
+    /// They are recorded anyway, with the function's number.
+    pub number: Option<u32>,
+    /// A probe at the return: its number in the session, and its steps.
+    pub returns: Option<(u32, &'p [values::Step])>,
 }
 
-/// Has the stubs of an area, which are of the variant Called, capture values: puts programs behind its contents. `program`: that of the
-/// function with this number in the session. `slow`: addresses of slow code.
-pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], program: impl Fn(u32) -> Option<&'p Programs>) {
+/// The most bytes that programs of these numbers of steps take in an area.
+pub fn programs_len(steps: impl Iterator<Item = usize>) -> u64 {
+    let fixed = size_of::<Offsets>() + 2 * PROBE_HEAD + 3 * size_of::<values::Step>();
+    steps.map(|n| (fixed + n * size_of::<values::Step>()) as u64).sum::<u64>() + 8
+}
+
+/// Has the stubs of an area, which are of the variant Called, capture values: puts programs behind its contents. `copied`: what that of the
+/// function with this number in the session does. `slow`: addresses of slow code.
+pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], copied: impl Fn(u32) -> Copied<'p>) {
     let pointers = linked.stubs as usize;
     let put = |content: &mut Vec<u8>, index: usize, value: u64| {
         content[pointers + 8 * index..][..8].copy_from_slice(&value.to_le_bytes());
@@ -254,11 +328,13 @@ pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], program: impl Fn(u3
             content.extend(values::Step::default().bytes());
             if steps.is_empty() { 0 } else { at }
         };
-        let [entry, exit] = match program(*number) {
+        let copied = copied(*number);
+        let [entry, exit] = match copied.calls {
             Some((entry, exit)) => [write(entry), write(exit)],
             None => [0, 0],
         };
-        let offsets = [entry, exit, *number].map(u32::to_le_bytes);
+        let returns = copied.returns.map_or(0, |(number, steps)| put_program(content, number, steps) as u32);
+        let offsets = [entry, exit, copied.number.unwrap_or(0), returns].map(u32::to_le_bytes);
         content[table + i * size_of::<Offsets>()..][..size_of::<Offsets>()].copy_from_slice(offsets.as_flattened());
     }
 }
@@ -309,7 +385,8 @@ impl Map<'_> {
 
     fn beginnings(&self, plan: &Plan) -> Vec<Beginning> {
         let hooks = plan.hooks.iter().map(|(_, site)| site);
-        let sites = plan.sites.iter().chain(hooks).filter(|s| !s.code.is_empty());
+        let probes = plan.points.iter().chain(&plan.returns);
+        let sites = plan.sites.iter().chain(hooks).chain(probes).filter(|s| !s.code.is_empty());
         let at = |offset: u32| self.code.wrapping_add(offset.into());
         let mut all: Vec<Beginning> = sites
             .map(|s| Beginning { range: at(s.code.start)..at(s.code.end), original: self.biased(s.begins()) })
@@ -317,6 +394,17 @@ impl Map<'_> {
         all.sort_by_key(|b| b.range.start);
         all.dedup();
         all
+    }
+
+    /// Appends the code of probes to the contents, behind the moved beginnings. What all that code stands for.
+    fn probes(&self, plan: &Plan, points: &[&Site], content: &mut Vec<u8>) -> (Vec<(u32, Code)>, Vec<Step>) {
+        let mut steps = self.steps(plan);
+        let probes = points.iter().map(|site| {
+            let code = Code::put(content, self.places.area, self.pointers, site, self.beginning(site));
+            steps.extend(code.steps(self.biased(site.begins()).wrapping_sub(self.places.area) as i32));
+            (site.number, code)
+        });
+        (probes.collect(), steps)
     }
 
     fn steps(&self, plan: &Plan) -> Vec<Step> {
@@ -383,6 +471,17 @@ impl Linked {
     /// Where its contents end.
     fn end(&self) -> u64 {
         self.address.wrapping_add(self.content.len() as u64)
+    }
+
+    /// How many probes it has.
+    pub fn probes(&self) -> usize {
+        self.probes.len()
+    }
+
+    /// The number in the module of the probe whose patch is at an address.
+    pub fn probe_at(&self, address: u64) -> Option<u32> {
+        let nth = self.probed.iter().position(|at| *at == address)?;
+        self.probes.get(nth).map(|(number, _)| *number)
     }
 
     /// Whether there is nothing in it: never, because it has pointers.

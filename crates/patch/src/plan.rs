@@ -10,7 +10,7 @@
 
 use crate::Refusal;
 use crate::first::{First, first};
-use crate::input::{Frame, Function, Module};
+use crate::input::{Frame, Function, Module, Point};
 use crate::relocate::{Fix, FixKind, JUMP, Step, relocate};
 use crate::targets::{Hits, Place, hits};
 use abi::message::Hook;
@@ -21,6 +21,8 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// How far from the code what beginnings speak of may be: the module's data. What is farther is refused, because it would leave no room
 /// for an area that reaches everything; it is hardly code.
 const DATA: u64 = 512 << 20;
+/// So many entries of the unwind information begin between that of a function and an instruction of it, at most.
+const AROUND: usize = 8;
 /// The longest padding behind a small function.
 const PADDING: usize = 16;
 
@@ -68,6 +70,12 @@ pub struct Plan {
     pub refusals: Vec<(u32, Refusal)>,
     /// Hooked functions; sites of traced functions with the same address are the same.
     pub hooks: Vec<(Hook, Site)>,
+    /// Probes: at the entry of a function, where they may share its site, and within.
+    pub points: Vec<Site>,
+    /// Functions whose returns are probes.
+    pub returns: Vec<Site>,
+    /// Probes that cannot be reached.
+    pub refused_points: Vec<(u32, Refusal)>,
     /// Hooks that cannot be made.
     pub refused_hooks: Vec<(Hook, Refusal)>,
     /// The moved beginnings of all sites.
@@ -88,6 +96,8 @@ struct Candidate<'b> {
     places: Vec<(Place, Option<First>)>,
     /// Its bytes.
     bytes: &'b [u8],
+    /// It is a function: a jump of its own to the patch would look like a call.
+    is_function: bool,
 }
 
 impl Candidate<'_> {
@@ -119,12 +129,20 @@ impl Plan {
             }
         }
         candidates.sort_by_key(Candidate::last);
-        let all = candidates.iter().chain(hooks.iter().map(|(_, c)| c));
+        let mut points = vec![];
+        for point in module.points {
+            match point_candidate(module, point) {
+                Ok(candidate) => points.push((*point, candidate)),
+                Err(refusal) => plan.refused_points.push((point.number, refusal)),
+            }
+        }
+        let all = candidates.iter().chain(hooks.iter().map(|(_, c)| c)).chain(points.iter().map(|(_, c)| c));
         let mut places: Vec<Place> = all.flat_map(|c| c.places.iter().map(|p| p.0)).collect();
         places.sort_by_key(|p| p.at);
         let hits = hits(module, &places);
         plan.functions(module, &candidates, &hits);
         plan.hooks(module, &hooks, &hits);
+        plan.points(module, &points, &hits);
         plan.refusals.sort_unstable();
         plan.measure(code);
         plan
@@ -163,6 +181,28 @@ impl Plan {
         }
     }
 
+    fn points(&mut self, module: &Module<'_>, points: &[(Point, Candidate<'_>)], hits: &Hits) {
+        for (point, candidate) in points {
+            let is_there = |s: &&Site| candidate.is_function && s.start == point.address;
+            let is_hooked = self.hooks.iter().any(|(_, s)| s.start == point.address);
+            let site = match self.sites.iter().find(is_there).or(self.hooks.iter().map(|h| &h.1).find(is_there)) {
+                _ if point.at_return && is_hooked => Err(Refusal::Hooked),
+                Some(site) => Ok(site.clone()),
+                None => match self.points.iter().chain(&self.returns).find(is_there) {
+                    Some(site) => Ok(site.clone()),
+                    None => self.site(module, candidate, hits),
+                },
+            };
+            match site {
+                Ok(site) => {
+                    let all = if point.at_return { &mut self.returns } else { &mut self.points };
+                    all.push(Site { number: point.number, start: point.address, ..site });
+                }
+                Err(refusal) => self.refused_points.push((point.number, refusal)),
+            }
+        }
+    }
+
     /// The first place that works; else what is wrong with the last.
     fn site(&mut self, module: &Module<'_>, candidate: &Candidate<'_>, hits: &Hits) -> Result<Site, Refusal> {
         let mut refusal = Refusal::TooSmall;
@@ -189,7 +229,7 @@ impl Plan {
         if hits.is_inside(place) {
             return Err(Refusal::JumpInside);
         }
-        if hits.is_loop(at) {
+        if candidate.is_function && hits.is_loop(at) {
             return Err(Refusal::Loop);
         }
         let repeated = kept.filter(|k| !k.is_empty);
@@ -237,6 +277,7 @@ impl Plan {
         beside
             .filter(near)
             .chain(self.hooks.iter().map(|(_, s)| s).filter(near).filter(|s| !is_same(s)))
+            .chain(self.points.iter().chain(&self.returns).filter(near).filter(|s| !is_same(s)))
             .next()
             .is_some()
     }
@@ -276,7 +317,8 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
     let mut places = vec![];
     let mut refusal = None;
     // The agent's own functions have the arguments of those that they replace.
-    let kept = first(address, bytes).filter(|k| k.keeps_arguments || needs_frame && !module.captures);
+    let may_write = needs_frame && !module.captures && !module.has_point(address);
+    let kept = first(address, bytes).filter(|k| k.keeps_arguments || may_write);
     let behind = kept.map(|kept| (kept.len, Some(kept)));
     // Where a program may demand it, an endbr64 stays in front in any case.
     let front = if bytes.starts_with(&ENDBR64) { None } else { Some((0, None)) };
@@ -293,7 +335,38 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
     if places.is_empty() {
         return Err(refusal.unwrap_or(Refusal::TooSmall));
     }
-    Ok(Candidate { function, places, bytes })
+    Ok(Candidate { function, places, bytes, is_function: true })
+}
+
+/// Looks at what surrounds the place of a probe: a function, or an instruction of one.
+fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'b>, Refusal> {
+    let Point { address, number, at_return } = *point;
+    if at_return || frame(module.frames, address).is_some_and(|f| f.is_as_called) {
+        return candidate(module, Function { address, size: 0, number, refusal: None }, true);
+    }
+    let around = module.frames[..module.frames.partition_point(|f| f.start <= address)].iter().rev();
+    let Frame { start, len, .. } = *around.take(AROUND).find(|f| address - f.start < f.len).ok_or(Refusal::NoFrame)?;
+    let rest = module.bytes(start).ok_or(Refusal::Outside)?;
+    let bytes = &rest[..rest.len().min(len as usize)];
+    let end = start + bytes.len() as u64;
+    let within = bytes.get((address - start) as usize..).ok_or(Refusal::Outside)?;
+    let instruction = Decoder::with_ip(64, within, address, DecoderOptions::NONE).decode();
+    // A static probe's nop stays where what follows it is reached by nothing else: a breakpoint there and the patch do not touch each other's bytes.
+    let is_nop = instruction.mnemonic() == Mnemonic::Nop;
+    let behind = is_nop.then_some(instruction.len() as u64);
+    let mut places = vec![];
+    for (skipped, is_repeated) in behind.map(|len| (len, true)).into_iter().chain([(0, false)]) {
+        let at = address + skipped;
+        if end.saturating_sub(at) >= JUMP as u64 && next_symbol(module, address).saturating_sub(at) >= JUMP as u64 {
+            places.push((Place { at, start, end, is_repeated }, None));
+        }
+    }
+    let function = Function { address, size: 0, number, refusal: None };
+    if places.is_empty() {
+        Err(Refusal::TooSmall)
+    } else {
+        Ok(Candidate { function, places, bytes, is_function: false })
+    }
 }
 
 /// Whether there is room for a patch that leaves the first bytes of a function in place. `size`: bytes of the function.

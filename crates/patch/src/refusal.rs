@@ -41,11 +41,13 @@ pub enum Refusal {
     Unwinder,
     /// It is the hook of a profiler (mcount) that is called from the beginnings of functions.
     Profiler,
+    /// The agent replaces it: where it returns is the agent's.
+    Hooked,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 18] = {
+const ALL: [Refusal; 19] = {
     use Refusal::*;
     [
         Outside,
@@ -66,6 +68,7 @@ const ALL: [Refusal; 18] = {
         Caller,
         Unwinder,
         Profiler,
+        Hooked,
     ]
 };
 
@@ -90,6 +93,7 @@ impl fmt::Display for Refusal {
             Refusal::Caller => "it finds out who calls it",
             Refusal::Unwinder => "it is a part of the unwinder",
             Refusal::Profiler => "it is a profiler's hook",
+            Refusal::Hooked => "trapline stands in for it",
         })
     }
 }

@@ -4,7 +4,7 @@ mod elf;
 
 use elf::File;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic};
-use patch::link::{Linked, Places, area_len, link};
+use patch::link::{Beside, Linked, Places, area_len, link};
 use patch::{Plan, Refusal, Site};
 use std::process::Command;
 use std::time::Instant;
@@ -46,9 +46,9 @@ const BIAS: u64 = 0x5555_0000_0000;
 fn linked(plan: &Plan) -> Linked {
     let area = (BIAS + plan.reach.end + 0x10_0000) & !0xfff;
     let variant = abi::stub::Variant::Paired;
-    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 10], hooks: [0; 32], variant, minimum: 0 };
-    let linked = link(plan, &places, |n| Some(n + 1)).unwrap();
-    assert_eq!(linked.len(), area_len(plan, plan.sites.len(), variant));
+    let places = Places { bias: BIAS, area, tls: -0x1000, slow: [0; 11], hooks: [0; 32], variant, minimum: 0 };
+    let linked = link(plan, &places, |n| Some(n + 1), Beside::default()).unwrap();
+    assert_eq!(linked.len(), area_len(plan, (plan.sites.len(), 0), variant));
     linked
 }
 

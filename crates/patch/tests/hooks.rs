@@ -3,7 +3,7 @@
 use abi::message::Hook;
 use abi::stub::Variant;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
-use patch::link::{Inside, LinkError, Linked, Places, link};
+use patch::link::{Beside, Inside, LinkError, Linked, Places, link};
 use patch::{Frame, Function, Module, Plan, Segment};
 
 const CODE: u64 = 0x1000;
@@ -33,8 +33,9 @@ fn linked(plan: &Plan) -> Result<Linked, LinkError> {
     let variant = Variant::Paired;
     link(
         plan,
-        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 10], hooks: [AGENT; 32], variant, minimum: 0 },
+        &Places { bias: 0, area: AREA, tls: -64, slow: [1; 11], hooks: [AGENT; 32], variant, minimum: 0 },
         |_| Some(9),
+        Beside::default(),
     )
 }
 
@@ -90,12 +91,18 @@ fn a_traced_function_is_traced_before_it_is_hooked() {
 fn what_cannot_be_linked() {
     let plan = plan(&[CODE]);
     let places =
-        |area, bias| Places { bias, area, tls: 0, slow: [0; 10], hooks: [0; 32], variant: Variant::Paired, minimum: 0 };
-    assert_eq!(link(&plan, &places(AREA, 0), |_| Some(0)).unwrap_err(), LinkError::Number(0));
-    assert_eq!(link(&plan, &places(AREA, 0), |_| Some(1 << 31)).unwrap_err(), LinkError::Number(1 << 31));
-    assert_eq!(link(&plan, &places(1 << 31, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
-    assert_eq!(link(&plan, &places(AREA, 1 << 32), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
-    assert_eq!(link(&plan, &places(u64::MAX - 4095, 0), |_| Some(1)).unwrap_err(), LinkError::OutOfReach);
+        |area, bias| Places { bias, area, tls: 0, slow: [0; 11], hooks: [0; 32], variant: Variant::Paired, minimum: 0 };
+    assert_eq!(link(&plan, &places(AREA, 0), |_| Some(0), Beside::default()).unwrap_err(), LinkError::Number(0));
+    assert_eq!(
+        link(&plan, &places(AREA, 0), |_| Some(1 << 31), Beside::default()).unwrap_err(),
+        LinkError::Number(1 << 31)
+    );
+    assert_eq!(link(&plan, &places(1 << 31, 0), |_| Some(1), Beside::default()).unwrap_err(), LinkError::OutOfReach);
+    assert_eq!(link(&plan, &places(AREA, 1 << 32), |_| Some(1), Beside::default()).unwrap_err(), LinkError::OutOfReach);
+    assert_eq!(
+        link(&plan, &places(u64::MAX - 4095, 0), |_| Some(1), Beside::default()).unwrap_err(),
+        LinkError::OutOfReach
+    );
     // A hook that the agent does not have is not made.
-    assert_eq!(link(&plan, &places(AREA, 0), |_| None).unwrap().patches, []);
+    assert_eq!(link(&plan, &places(AREA, 0), |_| None, Beside::default()).unwrap().patches, []);
 }

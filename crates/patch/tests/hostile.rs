@@ -3,8 +3,8 @@
 use abi::message::Hook;
 use abi::stub::Variant;
 use patch::file::{parse, write};
-use patch::link::{Places, link};
-use patch::{Frame, Function, Module, Plan, Refusal, Segment};
+use patch::link::{Beside, Places, copy_at_probes, link};
+use patch::{Frame, Function, Module, Plan, Point, Refusal, Segment};
 use proptest::prelude::*;
 
 /// Bytes that are often instructions of beginnings.
@@ -61,6 +61,7 @@ proptest! {
         mut frames in prop::collection::vec((address(), prop_oneof![0..40u64, any::<u64>()], any::<bool>()), 0..20),
         mut symbols in prop::collection::vec(address(), 0..10),
         mut profilers in prop::collection::vec(address(), 0..3),
+        probed in prop::collection::vec((address(), any::<bool>()), 0..10),
         all_framed in any::<bool>(),
         area in prop_oneof![Just(0x10000u64), any::<u64>().prop_map(|a| a & !0xfff)],
         bias in prop_oneof![Just(0u64), any::<u64>()],
@@ -80,6 +81,11 @@ proptest! {
         symbols.sort_unstable();
         profilers.sort_unstable();
         let hooks = [(Hook::Fork, 0x1010), (Hook::Clone, 0x1000)];
+        let mut points: Vec<Point> =
+            probed.iter().map(|(address, at_return)| Point { address: *address, at_return: *at_return, number: 0 }).collect();
+        points.sort_unstable();
+        points.dedup();
+        points.iter_mut().zip(100..).for_each(|(p, n)| p.number = n);
         let module = Module {
             segments: &segments,
             functions: &functions,
@@ -88,6 +94,7 @@ proptest! {
             profilers: &profilers,
             hooks: &hooks,
             captures: false,
+            points: &points,
             data: &[],
             pointers: &[],
             is_fixed: false,
@@ -95,15 +102,29 @@ proptest! {
         let plan = Plan::new(&module);
         prop_assert_eq!(plan.sites.len() + plan.aliases.len() + plan.refusals.len(), functions.len());
         prop_assert_eq!(plan.hooks.len() + plan.refused_hooks.len(), 2);
+        prop_assert_eq!(plan.points.len() + plan.returns.len() + plan.refused_points.len(), points.len());
+        let mut patches: Vec<u64> = plan.sites.iter().chain(plan.hooks.iter().map(|h| &h.1)).chain(&plan.points).map(|s| s.address).collect();
+        patches.extend(plan.returns.iter().map(|s| s.address));
+        patches.sort_unstable();
+        patches.dedup();
+        prop_assert!(patches.windows(2).all(|p| p[1] - p[0] >= 5));
         prop_assert!(plan.sites.windows(2).all(|s| s[1].address.checked_sub(s[0].address).is_some_and(|d| d >= 5)));
         let places =
-            Places { bias, area, tls: -64, slow: [1; 10], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
-        if let Ok(linked) = link(&plan, &places, |n| (n % 3 != 0).then_some(n + 1)) {
+            Places { bias, area, tls: -64, slow: [1; 11], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
+        let returns: Vec<_> = plan.returns.iter().map(|s| (s, 1 + s.number)).collect();
+        let returns = returns.iter().filter(|(r, _)| plan.sites.iter().all(|s| s.address != r.address)).copied().collect::<Vec<_>>();
+        let probes: Vec<_> = plan.points.iter().collect();
+        let beside = Beside { returns: &returns, points: &probes };
+        if let Ok(mut linked) = link(&plan, &places, |n| (n % 3 != 0).then_some(n + 1), beside) {
+            prop_assert_eq!(linked.probes(), probes.len());
+            copy_at_probes(&mut linked, |n| (n, &[]));
+            linked.counters = (0..linked.patches.len() as u32).map(|n| (8 * u64::from(n), n)).collect();
             let bytes = write(std::slice::from_ref(&linked), &[]);
             let read = parse(&bytes).unwrap();
             prop_assert_eq!(read.areas[0].content, &linked.content[..]);
             prop_assert_eq!(read.patches.len(), linked.patches.len());
             prop_assert_eq!(read.originals.len(), plan.hooks.len());
+            prop_assert_eq!(&read.counters, &linked.counters);
         }
     }
 
@@ -115,8 +136,8 @@ proptest! {
         let hooks = [(Hook::Fork, 0x1010)];
         let module = Module { segments: &segments, functions: &functions, frames: &frames, hooks: &hooks, ..Module::default() };
         let places =
-            Places { bias: 0, area: 0x10000, tls: -64, slow: [1; 10], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
-        let linked = link(&Plan::new(&module), &places, |_| Some(1)).unwrap();
+            Places { bias: 0, area: 0x10000, tls: -64, slow: [1; 11], hooks: [7; 32], variant: Variant::Paired, minimum: 0 };
+        let linked = link(&Plan::new(&module), &places, |_| Some(1), Beside::default()).unwrap();
         let whole = write(&[linked], &[[1, 2, 3, 4]]);
         let mut damaged = whole.clone();
         for (at, byte) in changes {

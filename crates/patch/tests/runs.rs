@@ -8,7 +8,7 @@ use abi::stub::{Layout, Variant, layout};
 use elf::File;
 use patch::file;
 use patch::hole::{Kind, Mapping, nearest};
-use patch::link::{Places, area_len, link};
+use patch::link::{Beside, Places, area_len, link};
 use patch::{Plan, Refusal};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -94,12 +94,12 @@ impl Program {
     fn plan(&self, variant: Variant, minimum: u64) -> (PathBuf, Plan) {
         let plan = self.file.plan();
         let program = Mapping { range: plan.reach.clone(), kind: Kind::Other };
-        let len = area_len(&plan, plan.sites.len(), variant);
+        let len = area_len(&plan, (plan.sites.len(), 0), variant);
         // The heap begins behind the program, the stack is far away.
         let area = nearest(&[program], &plan.reach, len).unwrap() + 0x1000_0000;
         let (tls, slow) = (self.tls, self.slow);
         let places = Places { bias: 0, area, tls, slow, hooks: [0; 32], variant, minimum };
-        let linked = link(&plan, &places, |number| Some(number + 1)).unwrap();
+        let linked = link(&plan, &places, |number| Some(number + 1), Beside::default()).unwrap();
         let bytes = file::write(std::slice::from_ref(&linked), &[]);
         let read = file::parse(&bytes).unwrap();
         assert_eq!(read.areas[0].content, linked.content);

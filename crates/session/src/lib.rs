@@ -17,6 +17,7 @@ mod durations;
 mod filter;
 pub mod graph;
 pub mod heap;
+mod in_process;
 mod joined;
 pub mod manner;
 pub mod named;

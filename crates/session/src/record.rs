@@ -4,7 +4,7 @@ use crate::ask::{Ask, Show};
 use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, Of, lines};
-use crate::{captures, combinations, durations, filter, show, spans, stacks, target};
+use crate::{captures, combinations, durations, filter, in_process, show, spans, stacks, target};
 use ctf::store::MIN_FLIGHT;
 use engine::capture::captures::Captures;
 use engine::pipeline::pump::Sink;
@@ -14,12 +14,12 @@ use engine::plan::{Backend, Plan};
 use engine::request::call_enabling::{self, CallEnabling};
 use engine::request::enabling::{self, Enabling, What};
 use engine::request::expression::Expression;
-use engine::request::functions::{self, FunctionEnabling, Functions, Values};
+use engine::request::functions::{self, FunctionEnabling, Functions, Probes, Values};
 use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
 use engine::request::parse;
 use engine::request::parse::Request;
-use engine::request::probe_enabling;
+use engine::request::probe_enabling::{self, ProbeEnabling};
 use engine::request::returns::replaces_returns;
 use engine::target::Target;
 use engine::{Error, Result};
@@ -185,19 +185,41 @@ pub struct OfAgent {
     pub functions: Functions,
     /// What is enabled of it.
     pub enablings: Vec<What>,
+    /// Probes in files, which it reaches in processes.
+    pub probes: Vec<ProbeEnabling>,
 }
 
 impl OfAgent {
     /// All of these functions.
     pub fn all(functions: Functions) -> OfAgent {
-        OfAgent { functions, enablings: vec![What::Functions(FunctionEnabling::all())] }
+        OfAgent { functions, enablings: vec![What::Functions(FunctionEnabling::all())], probes: Vec::new() }
     }
 
     /// The classes of events that filters can be about.
     fn classes(&self) -> Vec<&'static Schema> {
         let of_heap =
             self.enablings.iter().filter_map(|e| if let What::Heap(e) = e { e.probe.class(e.stack) } else { None });
-        self.functions.classes().into_iter().chain(of_heap).collect()
+        let of_probes = self.probes.iter().flat_map(|e| e.classes()).copied();
+        self.functions.classes().into_iter().chain(of_heap).chain(of_probes).collect()
+    }
+
+    /// Prepares its probes as those of other backends are.
+    fn prepare(&mut self, ask: &Ask, target: &Target, selection: &Selection) -> Result<()> {
+        if let Some(expression) = &selection.expression {
+            probe_enabling::narrow(&mut self.probes, expression)?;
+        }
+        if !captures::has_strings(&ask.capture) {
+            probe_enabling::without_strings(&mut self.probes);
+        }
+        engine::request::returns::guard(&mut self.probes, target, ask.tracing.force)
+    }
+
+    /// Has a plan enable it.
+    fn join(self, plan: &mut Plan) {
+        let probes = self.probes.into_iter().map(|e| What::InProcess(Arc::new(e)));
+        enabling::add(&mut plan.enablings, self.enablings.into_iter().chain(probes));
+        let numbered = plan.enablings.iter().filter_map(|e| Some((e.id, Arc::clone(e.in_process()?))));
+        plan.functions = Some(Functions { probes: Probes(numbered.collect()), ..self.functions });
     }
 }
 
@@ -206,7 +228,7 @@ pub fn plan(
     ask: &Ask,
     requests: &[Request],
     more: Captures,
-    of_agent: Option<OfAgent>,
+    mut of_agent: Option<OfAgent>,
     mut selection: Selection,
 ) -> Result<Planned> {
     selection.lives = !is_without_calls(requests);
@@ -232,6 +254,7 @@ pub fn plan(
         probe_enabling::without_strings(&mut probes);
     }
     engine::request::returns::guard(&mut probes, &target, ask.tracing.force)?;
+    of_agent.iter_mut().try_for_each(|a| a.prepare(ask, &target, &selection))?;
     let (mut plan, mut why) = target::plan(ask, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
@@ -245,11 +268,11 @@ pub fn plan(
     plan.enablings = enabling::list(calls.into_iter().map(What::Calls));
     enabling::add(&mut plan.enablings, probes.into_iter().map(|e| What::Probe(Arc::new(e))));
     plan.call_captures = call_captures;
-    if let Some(OfAgent { mut functions, enablings }) = of_agent {
+    if let Some(mut of_agent) = of_agent {
         // Each process has a buffer for its functions, and the other backend its own.
-        functions.buffer = Some(if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() });
-        plan.functions = Some(functions);
-        enabling::add(&mut plan.enablings, enablings);
+        let buffer = if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() };
+        of_agent.functions.buffer = Some(buffer);
+        of_agent.join(&mut plan);
     }
     plan.measure = ask.tracing.cost;
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
@@ -266,9 +289,10 @@ pub fn plan(
 /// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
 /// captured by all probes.
 fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<OfAgent>> {
+    let probes = in_process::take(ask, requests, more)?;
     let enablings = functions::function_enablings(requests)?;
     let heap = heap_enabling::heap_enablings(requests, more)?;
-    if enablings.is_empty() && heap.is_empty() {
+    if enablings.is_empty() && heap.is_empty() && probes.is_empty() {
         return Ok(None);
     }
     let of_agent = [Functions::PROVIDER, engine::heap::classes::PROVIDER];
@@ -289,7 +313,7 @@ fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Op
         ..Functions::default()
     };
     let enablings = enablings.into_iter().map(What::Functions).chain(heap.into_iter().map(What::Heap)).collect();
-    Ok(Some(OfAgent { functions, enablings }))
+    Ok(Some(OfAgent { functions, enablings, probes }))
 }
 
 /// Refuses the whole machine: the agent goes into the processes that are named.
@@ -302,14 +326,15 @@ fn only_processes(target: &Target, functions: &Functions) -> Result<()> {
 }
 
 /// The plan for functions and allocations alone.
-pub fn plan_functions(ask: &Ask, of_agent: OfAgent, mut selection: Selection) -> Result<Planned> {
+pub fn plan_functions(ask: &Ask, mut of_agent: OfAgent, mut selection: Selection) -> Result<Planned> {
     let target = target::target(ask)?;
     let classes = of_agent.classes();
-    let OfAgent { functions, enablings } = of_agent;
-    only_processes(&target, &functions)?;
+    only_processes(&target, &of_agent.functions)?;
     // How processes have ended is known of the command only.
     selection.lives = false;
     filter::apply(ask, &mut selection, &classes)?;
+    of_agent.prepare(ask, &target, &selection)?;
+    let functions = &of_agent.functions;
     let (mut plan, _) = target::plan(ask, target, &selection)?;
     let asked = ask.tracing.backend.as_deref();
     if let Some(other @ ("kernel" | "ptrace")) = asked {
@@ -321,10 +346,12 @@ pub fn plan_functions(ask: &Ask, of_agent: OfAgent, mut selection: Selection) ->
             if functions.none { "leave it out" } else { todo },
         ));
     }
-    let why = format!("only an agent traces {}", functions.what());
+    let why = match in_process::reason(ask) {
+        Some(why) if functions.none && functions.heap.is_none() => why,
+        _ => format!("only an agent traces {}", functions.what()),
+    };
     plan.backend = Backend::Agent;
-    plan.functions = Some(functions);
-    enabling::add(&mut plan.enablings, enablings);
+    of_agent.join(&mut plan);
     durations::apply(ask, &mut plan, &selection)?;
     if ask.tracing.on_full.is_none() {
         plan.on_full = Backend::Agent.on_full();
@@ -364,7 +391,7 @@ fn recorder_with(
     plan.fd_names |= selection.calls.is_all() && selection.expression.is_none() && !named;
     plan.fd_details |= plan.fd_names;
     // Two enablings of a probe have one class, unless they capture different things.
-    let mut classes: Vec<_> = plan.probes().flat_map(|e| e.classes()).copied().collect();
+    let mut classes: Vec<_> = plan.probes().chain(plan.in_process()).flat_map(|e| e.classes()).copied().collect();
     classes.extend(plan.call_captures.iter().map(|c| c.schema));
     classes.extend(plan.functions.as_ref().and_then(|f| f.values).map(|_| events::values::class()));
     classes.extend(plan.enablings.iter().filter_map(Enabling::heap).filter_map(|e| e.probe.class(e.stack)));

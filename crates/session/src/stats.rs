@@ -171,7 +171,7 @@ impl Stats {
     /// Adds what was counted of enablings, by number. What was counted of `kept` is lost too if it could not be written.
     pub fn add_enablings(&mut self, plan: &Plan, counts: &[(u32, Counts)], kept: Option<&Totals>) {
         let counted = enabling::counted(&plan.enablings, counts);
-        let is_of_agent = |e: &Enabling| matches!(e.what, What::Functions(_) | What::Heap(_));
+        let is_of_agent = |e: &Enabling| matches!(e.what, What::Functions(_) | What::Heap(_) | What::InProcess(_));
         // Of several enablings, nobody knows which a lost record was of; nor, of the heap, whether it was of one that is enabled.
         let several = counted.iter().filter(|(e, _)| is_of_agent(e)).count() > 1;
         let mut known: HashSet<&str> = HashSet::new();

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Of [`Map::prot`]: its bytes can be executed.
 pub const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
+/// Memory that can be written.
+pub const PROT_WRITE: u32 = libc::PROT_WRITE as u32;
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

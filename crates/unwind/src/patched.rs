@@ -32,6 +32,8 @@ pub const SIZE_SHIFT: u32 = 8;
 pub const RETURNS_SHIFT: u32 = 16;
 /// In a step's offset: the stack pointer is 8 lower than before the instruction.
 pub const PUSHED: u32 = 1 << 31;
+/// In a step's offset: it is 128 lower.
+pub const SKIPPED: u32 = 1 << 30;
 
 /// Bytes of an entry of the shadow stack: the place of the return address, the return address, and more (`abi::thread::Shadow`).
 pub const ENTRY: u64 = 32;

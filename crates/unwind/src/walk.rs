@@ -296,7 +296,9 @@ impl<T: Target> Walk<T> {
                 Some(Patched::Return(None)) => return Err(Ended::Stub),
                 Some(Patched::Return(Some(address))) => self.frame.registers.pc = address,
                 Some(Patched::Moved { original, lowered }) => {
-                    self.frame.registers = Registers { pc: original, sp: sp.wrapping_add(lowered), ..registers };
+                    // The code of a probe calls, and has not come to its instruction: what is looked up is that, and not what is in front of it.
+                    let pc = original.wrapping_add(u64::from(!interrupted));
+                    self.frame.registers = Registers { pc, sp: sp.wrapping_add(lowered), ..registers };
                 }
                 Some(Patched::Stub { function, cfa }) => {
                     let rule = cfa.and_then(|cfa| Rule::new(Kind::Stub, cfa, SavedBp::Same, 0));

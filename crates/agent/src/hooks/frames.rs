@@ -78,16 +78,16 @@ pub unsafe extern "C" fn find(pc: u64, bases: *mut Bases) -> u64 {
 
 /// The frame of what is not the program's at a pc.
 fn frame_at(pc: u64) -> Option<Frame> {
+    if let Some(moved) = areas::moved(pc).filter(|m| m.lowered != 0) {
+        // A moved call has pushed its return address, and not jumped yet; or the code of a probe runs: the program is at the instruction.
+        return Some(Frame { cfa: moved.lowered as u32, returns: Returns::To(moved.original) });
+    }
     if let Some(by) = areas::raises_at(pc) {
         // In front of a stub or of a hook: the stack pointer is not yet what it was at the call.
         return Some(Frame { cfa: 8_u32.wrapping_add_signed(by), returns: Returns::ToMemory });
     }
-    if let Some((layout, offset)) = areas::stub_of(pc) {
-        return Some(frame(layout, offset));
-    }
-    // A moved call has pushed its return address, and not jumped yet: the program is at the call.
-    let moved = areas::moved(pc).filter(|m| m.lowered != 0)?;
-    Some(Frame { cfa: moved.lowered as u32, returns: Returns::To(moved.original) })
+    let (layout, offset) = areas::stub_of(pc)?;
+    Some(frame(layout, offset))
 }
 
 /// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.

@@ -14,7 +14,7 @@ use super::{Ends, Tables, keep_frame};
 use crate::asm::{Assembler, Label};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg, Reg::*, Size};
-use unwind::patched::{BARRIER, BASE, ENTRY, MOVED, PUSHED, RETURNS_SHIFT, SIZE_SHIFT, TOP};
+use unwind::patched::{BARRIER, BASE, ENTRY, MOVED, PUSHED, RETURNS_SHIFT, SIZE_SHIFT, SKIPPED, TOP};
 use unwind::{Ended, Frame};
 
 /// Offset of `tls` in a process's value.
@@ -222,8 +222,6 @@ fn step(a: &mut Assembler<impl Sized>, ends: &Ends) {
     let unknown = ends.at(Ended::Stub);
     let [search, done, above, lowered] = std::array::from_fn(|_| a.new_label());
     a.note("moved code: a step of it");
-    a.load(Size::D, R1, R6, BACK);
-    a.jump_if(Cond::Ne, R1, 0, unknown);
     a.load(Size::D, R7, R6, HIGH);
     a.jump_if(Cond::Ne, R7, 0, search);
     a.load(Size::W, R7, R9, FIRST_PAGE);
@@ -241,7 +239,7 @@ fn step(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.alu(Alu::Add, R4, R1);
     read(a, R4, 8, unknown);
     a.load(Size::W, R1, R6, BYTES);
-    a.alu(Alu::And, R1, !PUSHED as i32);
+    a.alu(Alu::And, R1, !(PUSHED | SKIPPED) as i32);
     a.load(Size::D, R2, R9, BIAS);
     a.alu(Alu::Sub, R8, R2);
     a.jump_if(Cond::Gt, R1, R8, above);
@@ -260,12 +258,22 @@ fn step(a: &mut Assembler<impl Sized>, ends: &Ends) {
     a.jump_if(Cond::Eq, R1, 0, unknown);
     a.load(Size::D, R2, R9, BIAS);
     a.alu(Alu::Add, R1, R2);
+    a.note("the code of a probe calls, and has not come to its instruction: that is looked up, and not what is in front of it");
+    a.load(Size::D, R2, R6, BACK);
+    a.alu(Alu::Add, R1, R2);
     a.store(Size::D, R6, PC, R1);
     a.load(Size::W, R1, R6, STEP);
+    a.note("8 where something was pushed, and 128 where the red zone was skipped");
+    a.mov(R2, R1);
     a.alu(Alu::Rsh, R1, 31);
-    a.jump_if(Cond::Eq, R1, 0, lowered);
+    a.alu(Alu::Lsh, R1, 3);
+    a.alu(Alu::Rsh, R2, 30);
+    a.alu(Alu::And, R2, 1);
+    a.alu(Alu::Lsh, R2, 7);
+    a.alu(Alu::Add, R2, R1);
+    a.jump_if(Cond::Eq, R2, 0, lowered);
     a.load(Size::D, R1, R6, SP);
-    a.alu(Alu::Add, R1, 8);
+    a.alu(Alu::Add, R1, R2);
     a.store(Size::D, R6, SP, R1);
     a.bind(lowered);
     for field in [LOW, HIGH, STEP] {

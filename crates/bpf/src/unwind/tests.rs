@@ -52,8 +52,8 @@ struct Made {
 struct PatchedCode {
     /// How far the functions of stubs are from the stubs.
     entries: [i32; 4],
-    /// Offset, whether the stack pointer is lower, distance of the original.
-    steps: Vec<(u32, bool, i32)>,
+    /// Offset, how the stack pointer is lower, distance of the original.
+    steps: Vec<(u32, Lower, i32)>,
     /// Place (a number of a word) and address of each entry; the number of entries below the top.
     shadow: (Vec<(usize, u64)>, usize),
 }
@@ -67,6 +67,9 @@ const ENTRIES: u64 = 0x6000_0000;
 const FS: u64 = 0x6100_0000;
 const SHADOW: u64 = 0x6200_0000;
 
+/// By 8 bytes that were pushed, and by 128 that were skipped.
+type Lower = (bool, bool);
+
 impl PatchedCode {
     fn mappings(&self, page: usize) -> [Mapping; 2] {
         let flags = unwind::patched::stubs(64, RETURNS as u32);
@@ -79,8 +82,9 @@ impl PatchedCode {
     /// What is in memory, by address.
     fn memory(&self) -> Vec<(u64, Vec<u8>)> {
         let entries = self.entries.iter().flat_map(|e| e.to_le_bytes()).collect();
-        let step = |(at, pushed, of): &(u32, bool, i32)| {
+        let step = |(at, (pushed, skipped), of): &(u32, Lower, i32)| {
             let at = at | if *pushed { unwind::patched::PUSHED } else { 0 };
+            let at = at | if *skipped { unwind::patched::SKIPPED } else { 0 };
             [at.to_le_bytes(), of.to_le_bytes()].concat()
         };
         let steps = self.steps.iter().flat_map(step).collect();
@@ -104,9 +108,10 @@ impl PatchedCode {
 
     fn moved(&self, offset: u64) -> Option<Patched> {
         let next = self.steps.partition_point(|s| u64::from(s.0) <= offset + 16);
-        let (_, pushed, of) = *self.steps.get(next.checked_sub(1)?)?;
+        let (_, (pushed, skipped), of) = *self.steps.get(next.checked_sub(1)?)?;
         let original = (of != 0).then(|| (MOVED - 16).wrapping_add_signed(of.into()))?;
-        Some(Patched::Moved { original, lowered: if pushed { 8 } else { 0 } })
+        let lowered = 8 * u64::from(pushed) + 128 * u64::from(skipped);
+        Some(Patched::Moved { original, lowered })
     }
 }
 
@@ -190,8 +195,7 @@ impl Target for Walked<'_> {
     fn patched(&mut self, frame: Registers, exact: bool) -> Option<Patched> {
         let (lookup, patched) = (frame.pc.wrapping_sub(u64::from(!exact)), &self.made.patched);
         if (MOVED..MOVED + MOVED_LEN).contains(&lookup) {
-            let moved = if exact { patched.moved(lookup - MOVED) } else { None };
-            return Some(moved.unwrap_or(Patched::Return(None)));
+            return Some(patched.moved(lookup - MOVED).unwrap_or(Patched::Return(None)));
         }
         let offset = (STUBS..STUBS + 4 * 64).contains(&lookup).then(|| lookup - STUBS)?;
         if !exact && offset % 64 + 1 == RETURNS {
@@ -370,7 +374,8 @@ fn any_word() -> impl Strategy<Value = u64> {
 /// Mostly of functions in the code.
 fn any_patched() -> impl Strategy<Value = PatchedCode> {
     let entry = (0u64..3, 0u64..0x1_0000).prop_map(|(m, at)| (CODE + m * 0x2_0000 + at).wrapping_sub(STUBS) as i32);
-    let step = (16u32..0x90, prop::bool::weighted(0.2), (0u64..3, 0u64..0x1_0000), prop::bool::weighted(0.9));
+    let lower = (prop::bool::weighted(0.2), prop::bool::weighted(0.2));
+    let step = (16u32..0x90, lower, (0u64..3, 0u64..0x1_0000), prop::bool::weighted(0.9));
     let step = step.prop_map(|(at, pushed, (m, to), is_one)| {
         let of = (CODE + m * 0x2_0000 + to).wrapping_sub(MOVED - 16) as i32;
         (at, pushed, if is_one { of } else { 0 })
@@ -641,7 +646,10 @@ fn stacks_lead_through_patched_functions() {
     let distance = |to: u64, from: u64| to.wrapping_sub(from) as i32;
     let patched = PatchedCode {
         entries: [distance(CODE + 0x180, STUBS); 4],
-        steps: vec![(16, false, distance(CODE + 0x110, MOVED - 16)), (20, true, distance(CODE + 0x118, MOVED - 16))],
+        steps: vec![
+            (16, (false, false), distance(CODE + 0x110, MOVED - 16)),
+            (20, (true, false), distance(CODE + 0x118, MOVED - 16)),
+        ],
         shadow: (shadow, 3),
     };
     let rows = vec![vec![(1, 1), (0x300, 2)]];

@@ -143,7 +143,7 @@ impl<'a> Linker<'a> {
     fn link(&mut self, m: &Module, variant: Variant, mut sites: Vec<(u32, u32)>) -> std::result::Result<(), String> {
         sites.sort_unstable();
         let plan = &m.known.plan;
-        let len = link::area_len(plan, sites.len(), variant);
+        let len = link::area_len(plan, (sites.len(), 0), variant);
         let reach = plan.reach.start.wrapping_add(m.bias)..plan.reach.end.wrapping_add(m.bias);
         let area = hole::nearest(&self.taken, &reach, len).ok_or("there is no room for stubs near it")?;
         let at = self.taken.partition_point(|t| t.range.start < area);
@@ -158,7 +158,7 @@ impl<'a> Linker<'a> {
             minimum: 0,
         };
         let number = |n: u32| sites.binary_search_by_key(&n, |s| s.0).ok().map(|i| sites[i].1);
-        let linked = link::link(plan, &places, number).map_err(|e| e.to_string())?;
+        let linked = link::link(plan, &places, number, link::Beside::default()).map_err(|e| e.to_string())?;
         let first: usize = self.linked.iter().map(|l| l.patches.len()).sum();
         let targets = linked.functions.iter().enumerate();
         self.targets.extend(targets.map(|(i, n)| Target { number: *n, patch: (first + i) as u32 }));

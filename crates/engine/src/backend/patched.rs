@@ -130,10 +130,10 @@ impl Copy {
         let word = |b: [u8; 4]| u32::from_le_bytes(b);
         let at = |[a, b, c, d, e, f, g, h]: [u8; 8]| (word([a, b, c, d]), word([e, f, g, h]) as i32);
         let all = all.get(..steps as usize)?;
-        let next = all.partition_point(|step| u64::from(at(*step).0 & !Step::PUSHED) <= offset);
-        let (place, distance) = at(*all.get(next.checked_sub(1)?)?);
+        let next = all.partition_point(|step| u64::from(at(*step).0 & Step::PLACE) <= offset);
+        let (at, distance) = at(*all.get(next.checked_sub(1)?)?);
         let original = (distance != 0).then(|| address.wrapping_add_signed(distance.into()))?;
-        Some(Patched::Moved { original, lowered: if place & Step::PUSHED != 0 { 8 } else { 0 } })
+        Some(Patched::Moved { original, lowered: Step { at, original: distance }.lowered() })
     }
 }
 
@@ -156,7 +156,8 @@ pub fn module(variant: Variant) -> Module {
 }
 
 const _: () = assert!(size_of::<Step>() == 8 && size_of::<abi::thread::Shadow>() as u64 == unwind::patched::ENTRY);
-const _: () = assert!(Step::PUSHED == unwind::patched::PUSHED && abi::thread::BARRIER == unwind::patched::BARRIER);
+const _: () = assert!(Step::PUSHED == unwind::patched::PUSHED && Step::SKIPPED == unwind::patched::SKIPPED);
+const _: () = assert!(abi::thread::BARRIER == unwind::patched::BARRIER);
 const _: () =
     assert!(abi::thread::TOP == unwind::patched::TOP as i32 && abi::thread::BASE == unwind::patched::BASE as i32);
 

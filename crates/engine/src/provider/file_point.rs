@@ -36,6 +36,14 @@ impl FilePoint {
         self.sites.first().map(|s| &*s.path)
     }
 
+    /// Where a place of the file is loaded, in the file's own address space; none where it is not.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        self.elf.loaded().find_map(|(address, from, len, _)| {
+            let within = offset.checked_sub(from).filter(|n| *n < len)?;
+            address.checked_add(within)
+        })
+    }
+
     /// The entries of the functions whose returns it is.
     pub fn entries(&self) -> Option<FilePoint> {
         self.at_return.then(|| FilePoint { at_return: false, member_of: Vec::new(), ..self.clone() })
@@ -44,10 +52,7 @@ impl FilePoint {
     /// From the only instruction of it to a symbol of its file, where that file is loaded.
     pub fn distance(&self, symbol: &str) -> Option<i64> {
         let [site] = &self.sites[..] else { return None };
-        let here = self.elf.loaded().find_map(|(address, offset, len, _)| {
-            let within = site.offset.checked_sub(offset).filter(|n| *n < len)?;
-            address.checked_add(within)
-        })?;
+        let here = self.address_of(site.offset)?;
         let there = symbols::elf::symbol(&*self.file, symbol)?.address;
         (!self.at_return).then_some(there.wrapping_sub(here) as i64)
     }

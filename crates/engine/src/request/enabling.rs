@@ -32,6 +32,8 @@ pub enum What {
     Functions(FunctionEnabling),
     /// A probe of the heap.
     Heap(HeapEnabling),
+    /// A probe in a file, which the agent reaches in the process.
+    InProcess(Arc<ProbeEnabling>),
 }
 
 impl Enabling {
@@ -39,7 +41,7 @@ impl Enabling {
     pub fn name(&self) -> Cow<'_, str> {
         match &self.what {
             What::Calls(e) => Cow::Borrowed(&e.names),
-            What::Probe(e) => Cow::Borrowed(&e.name),
+            What::Probe(e) | What::InProcess(e) => Cow::Borrowed(&e.name),
             What::Functions(e) => Cow::Owned(e.probe()),
             What::Heap(e) => Cow::Borrowed(e.probe.name()),
         }
@@ -49,7 +51,7 @@ impl Enabling {
     pub fn filter(&self) -> Option<Cow<'_, str>> {
         match &self.what {
             What::Calls(e) => e.filter.as_deref().map(Cow::Borrowed),
-            What::Probe(e) => e.filter_text().map(Cow::Owned),
+            What::Probe(e) | What::InProcess(e) => e.filter_text().map(Cow::Owned),
             What::Functions(e) => e.filter.as_deref().map(Cow::Borrowed),
             What::Heap(e) => e.text.as_deref().map(Cow::Borrowed),
         }
@@ -68,6 +70,11 @@ impl Enabling {
     /// The probe that it enables.
     pub fn probe(&self) -> Option<&Arc<ProbeEnabling>> {
         if let What::Probe(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// The probe that it enables in the process.
+    pub fn in_process(&self) -> Option<&Arc<ProbeEnabling>> {
+        if let What::InProcess(e) = &self.what { Some(e) } else { None }
     }
 
     /// The functions that it enables.

@@ -4,9 +4,11 @@ use crate::capture::captures::Captures;
 use crate::error::{Error, Result};
 use crate::request::heap_enabling;
 use crate::request::parse::{Request, mistake};
+use crate::request::probe_enabling::ProbeEnabling;
 use abi::stub::Variant;
 use events::Schema;
 use lang::pattern::glob;
+use std::sync::Arc;
 
 /// Bytes of a string in an argument that are captured.
 pub const STRINGS: u16 = 32;
@@ -38,7 +40,25 @@ pub struct Functions {
     pub none: bool,
     /// Allocations too.
     pub heap: Option<heap_enabling::Wanted>,
+    /// Probes in files, with the numbers of their enablings.
+    pub probes: Probes,
 }
+
+/// Probes in files that the agent reaches.
+#[derive(Clone, Debug, Default)]
+pub struct Probes(pub Vec<Numbered>);
+
+/// An enabling, by its number.
+pub type Numbered = (u32, Arc<ProbeEnabling>);
+
+impl PartialEq for Probes {
+    fn eq(&self, other: &Probes) -> bool {
+        let same = |((a, p), (b, q)): (&Numbered, &Numbered)| a == b && Arc::ptr_eq(p, q);
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(same)
+    }
+}
+
+impl Eq for Probes {}
 
 /// Arguments and results, as they are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +123,7 @@ impl Functions {
     /// What the agent records, in words.
     pub fn what(&self) -> &'static str {
         match (self.none, &self.heap) {
+            (true, None) => "probes",
             (true, _) => "allocations",
             (false, Some(_)) => "functions and allocations",
             (false, None) => "functions",

@@ -4,7 +4,7 @@ use crate::elf::File;
 use abi::message::{HOOKS, Hello, Hook, Installed, MAGIC, Reason, SLOWS, Verdict, Welcome};
 use abi::stub::Variant;
 use patch::hole::{self, Kind, Mapping};
-use patch::link::{Linked, Places, area_len, link};
+use patch::link::{Beside, Linked, Places, area_len, link};
 use patch::{Module, Plan, file};
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsFd;
@@ -336,14 +336,14 @@ fn plan(hello: &Hello, maps: &[Map], session: &Session) -> Vec<u8> {
                 names.len() as u32 - 1
             }))
         };
-        let len = area_len(&plan, plan.sites.len(), wish.variant);
+        let len = area_len(&plan, (plan.sites.len(), 0), wish.variant);
         let reach = plan.reach.start.wrapping_add(bias)..plan.reach.end.wrapping_add(bias);
         let Some(area) = hole::nearest(&mappings, &reach, len) else { continue };
         let slow: [u64; SLOWS] = hello.slow;
         let hooks: [u64; HOOKS] = hello.hooks;
         let (tls, variant) = (hello.tls as i32, wish.variant);
         let places = Places { bias, area, tls, slow, hooks, variant, minimum: wish.minimum };
-        let module = link(&plan, &places, number).expect("it reaches");
+        let module = link(&plan, &places, number, Beside::default()).expect("it reaches");
         mappings.push(Mapping { range: area..area + module.len(), kind: Kind::Other });
         mappings.sort_by_key(|m| m.range.start);
         linked.push(module);

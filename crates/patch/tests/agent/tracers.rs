@@ -5,7 +5,7 @@ use crate::elf::File;
 use abi::stub::Variant;
 use abi::tracer::{Known, NO_PATCH, Refused, Reply, STUBS, Target, name};
 use patch::hole::{self, Kind, Mapping};
-use patch::link::{Linked, Places, area_len, link};
+use patch::link::{Beside, Linked, Places, area_len, link};
 use patch::{Module, Plan, file};
 use std::process::Command;
 use std::thread;
@@ -148,7 +148,7 @@ impl Step {
         let mut taken: Vec<Mapping> =
             maps.iter().map(|m| Mapping { range: m.range.0..m.range.1, kind: kind(m) }).collect();
         taken.sort_by_key(|m| m.range.start);
-        let len = area_len(&plan, plan.sites.len(), variant);
+        let len = area_len(&plan, (plan.sites.len(), 0), variant);
         let reach = plan.reach.start.wrapping_add(bias)..plan.reach.end.wrapping_add(bias);
         let area = hole::nearest(&taken, &reach, len).expect("room");
         let hello = &self.talk.hello;
@@ -158,7 +158,7 @@ impl Step {
             let at = functions.iter().find(|f| f.number == n)?.address;
             sites.iter().find(|s| address(s) == at).map(|s| s.0)
         };
-        link(&plan, &places, number).expect("it reaches")
+        link(&plan, &places, number, Beside::default()).expect("it reaches")
     }
 
     /// Disables one.

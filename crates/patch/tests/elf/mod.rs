@@ -48,6 +48,7 @@ impl File {
             symbols: &self.tables.labels,
             profilers: &self.profilers,
             captures: false,
+            points: &[],
             hooks: &[],
         })
     }

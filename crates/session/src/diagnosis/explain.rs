@@ -53,6 +53,7 @@ pub fn lines(plan: &Plan, why: &str) -> Vec<String> {
     }
     heap_of(plan, &mut out);
     probes_of(plan, &mut out);
+    in_process_of(plan, &mut out);
     let per_cpu = match plan.backend {
         Backend::Kernel => " per CPU",
         Backend::Agent => " per process",
@@ -95,6 +96,18 @@ fn heap_of(plan: &Plan, out: &mut Vec<String>) {
         if let Some(filter) = &e.filter {
             out.push(format!("  filter, by trapline: {}", filter.parts().join(" && ")));
         }
+    }
+}
+
+/// The probes that the agent reaches in processes.
+fn in_process_of(plan: &Plan, out: &mut Vec<String>) {
+    for e in plan.in_process() {
+        out.push(format!("probe: {}: by a jump in the process", e.name));
+        let names: Vec<&str> = e.schema.args.iter().map(|a| a.name).collect();
+        out.extend((!names.is_empty()).then(|| format!("  fields: {}", names.join(", "))));
+        out.extend(e.filter_text().map(|text| format!("  filter, by trapline: {text}")));
+        out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
+        out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
     }
 }
 

@@ -44,7 +44,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
         None => Wanted { stacks: true, sample, consumer: Some(Shared::new(&feed)), ..Wanted::default() },
     };
     let functions = Functions { none: true, heap: Some(heap), ..Functions::default() };
-    let of_agent = OfAgent { functions, enablings: HeapEnabling::all().into_iter().map(What::Heap).collect() };
+    let enablings = HeapEnabling::all().into_iter().map(What::Heap).collect();
+    let of_agent = OfAgent { functions, enablings, probes: Vec::new() };
     let mut selection = Selection::all();
     selection.calls = Calls::parse("none")?;
     let server = if collects { Some(collector::begin(process(ask))?) } else { None };

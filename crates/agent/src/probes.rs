@@ -1,0 +1,123 @@
+//! Probes at instructions: the slow code that their code calls (`patch::probe`). It writes a record with what the probe's program copies.
+
+use crate::kernel;
+use crate::memory::load;
+use crate::slow::has_stack;
+use crate::thread::{Local, local};
+use crate::values::{Frame, record, word};
+use crate::{calls, chunks};
+use abi::values::{PROBE_HEAD, REGISTER, REGISTERS, STEPS};
+use core::arch::global_asm;
+
+// `rax` has the program; at [rsp + 8] is what the program had in it, and above that are 128 bytes of the program's. Registers are pushed so that they
+// are in the order of DWARF. Flags are the program's.
+global_asm!(
+    ".text",
+    ".globl trapline_probe", ".hidden trapline_probe", ".type trapline_probe,@function",
+    ".balign 16",
+    "trapline_probe:",
+    ".cfi_startproc",
+    "pushfq",
+    ".cfi_adjust_cfa_offset 8",
+    "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8", "push rsp", "push rbp",
+    "push rdi", "push rsi", "push rbx", "push rcx", "push rdx",
+    ".cfi_adjust_cfa_offset 120",
+    ".cfi_offset r15, -24",
+    ".cfi_offset r14, -32",
+    ".cfi_offset r13, -40",
+    ".cfi_offset r12, -48",
+    ".cfi_offset rbp, -96",
+    ".cfi_offset rbx, -120",
+    "push qword ptr [rsp + 136]",
+    ".cfi_adjust_cfa_offset 8",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "lea rcx, [rsp + {above}]",
+    "mov [rsp + 56], rcx",
+    "mov rdi, rsp",
+    "mov rsi, rax",
+    "cld",
+    "and rsp, -16",
+    "sub rsp, 256",
+    "movaps [rsp], xmm0", "movaps [rsp+16], xmm1", "movaps [rsp+32], xmm2", "movaps [rsp+48], xmm3",
+    "movaps [rsp+64], xmm4", "movaps [rsp+80], xmm5", "movaps [rsp+96], xmm6", "movaps [rsp+112], xmm7",
+    "movaps [rsp+128], xmm8", "movaps [rsp+144], xmm9", "movaps [rsp+160], xmm10", "movaps [rsp+176], xmm11",
+    "movaps [rsp+192], xmm12", "movaps [rsp+208], xmm13", "movaps [rsp+224], xmm14", "movaps [rsp+240], xmm15",
+    "call {function}",
+    "movaps xmm0, [rsp]", "movaps xmm1, [rsp+16]", "movaps xmm2, [rsp+32]", "movaps xmm3, [rsp+48]",
+    "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
+    "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
+    "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+    "lea rsp, [rbp + 8]",
+    ".cfi_def_cfa rsp, 136",
+    "pop rdx", "pop rcx", "pop rbx", "pop rsi", "pop rdi", "pop rbp",
+    "lea rsp, [rsp + 8]",
+    "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
+    ".cfi_adjust_cfa_offset -120",
+    "popfq",
+    ".cfi_adjust_cfa_offset -8",
+    "ret",
+    ".cfi_endproc",
+    ".size trapline_probe, .-trapline_probe",
+    above = const ABOVE,
+    function = sym probe,
+);
+
+/// From the first register that was pushed up to the program's stack: 16 registers, the flags, where the code goes on, rax, 128 bytes.
+const ABOVE: u64 = 8 * (REGISTERS as u64 + 3) + 128;
+
+unsafe extern "C" {
+    safe static trapline_probe: u8;
+}
+
+/// The code that the code of probes calls, for [`abi::message::Slow::Probe`].
+pub fn code() -> &'static u8 {
+    &trapline_probe
+}
+
+/// The general registers, in the order of DWARF.
+#[repr(C)]
+pub struct Registers([u64; REGISTERS]);
+
+/// The number of rsp.
+const RSP: usize = 7;
+
+impl Registers {
+    /// The program's stack pointer.
+    fn sp(&self) -> u64 {
+        self.0[RSP]
+    }
+}
+
+impl Frame for Registers {
+    #[inline(always)]
+    fn place(&self, _: &Local, place: u8, _: i32) -> Option<[u64; 2]> {
+        Some([*self.0.get(usize::from(place.checked_sub(REGISTER)?))?, 0])
+    }
+
+    #[inline(always)]
+    fn word(&self, local: &Local, from: u64, size: usize) -> u64 {
+        const RED_ZONE: u64 = 128;
+        let sp = self.sp();
+        // The code in front of the probe's place has just written below the stack pointer, and the program above it: the page is there.
+        let low = sp - RED_ZONE;
+        if (low..sp | 4095).contains(&from) && from + 7 <= sp | 4095 && size <= 8 {
+            let mask = if size == 8 { u64::MAX } else { (1 << (8 * size)) - 1 };
+            // SAFETY: within the stack, as above.
+            return unsafe { load(from) } & mask;
+        }
+        word(local, from, size)
+    }
+}
+
+/// The program has come to a probe. `at`: the probe's program.
+extern "C" fn probe(saved: &Registers, at: u64) {
+    let local = local();
+    if !has_stack(local) || calls::in_tracer(local, saved.sp()) {
+        return chunks::drop_records(local, 1);
+    }
+    // SAFETY: the collector has put the program there, in an area that is mapped for good.
+    let number = unsafe { load(at) } as u32;
+    let program = at + PROBE_HEAD as u64;
+    record(local, saved, number << 1, Some(kernel::tsc()), (program, program + 8 * STEPS as u64));
+}

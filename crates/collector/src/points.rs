@@ -1,0 +1,230 @@
+//! Probes in files: what the agent copies at each of their places, and what that becomes in events.
+//!
+//! ```text
+//!  enablings ─► places in a file: address, entry or return ─► a program of steps (`abi::values`), and what each enabling takes of what they copy
+//! ```
+
+use abi::values::{FETCHED, MOST, NOTHING, Op, RAX, REGISTER, STEPS, Step};
+use engine::provider::file_point::FilePoint;
+use engine::provider::location::{ARGUMENTS, Register};
+use engine::provider::{ArgLocation, AttachPoint, Site};
+use engine::request::functions::Probes;
+use engine::request::probe_enabling::{Number, ProbeEnabling, Source};
+use events::Schema;
+use events::types::Type;
+use lang::filter::NeededString;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+/// The most bytes of a string.
+const STRING: u16 = 256;
+/// General registers in the order of DWARF (System V ABI for x86-64, figure 3.36).
+const DWARF: [&str; 16] =
+    ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+
+/// A field of an event, and the bytes of a record that it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// So many bytes: a number, perhaps with a sign.
+    Number(u8, bool),
+    /// No bytes: this number.
+    Constant(u64),
+    /// A head, and a string.
+    Text,
+    /// No bytes: a string that may not be seen.
+    Hidden,
+}
+
+/// What an enabling takes of a record.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which of the enablings.
+    pub enabling: usize,
+    /// The class of its events.
+    pub schema: &'static Schema,
+    /// Its fields.
+    pub fields: Vec<Taken>,
+}
+
+/// A place of probes.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Its address in the file's address space.
+    pub address: u64,
+    /// It is the return of the function there.
+    pub at_return: bool,
+    /// A name for it.
+    pub label: String,
+    /// Counters that are to be raised, in the file's address space.
+    pub counters: Vec<u64>,
+    /// What is copied.
+    pub steps: Vec<Step>,
+    /// What becomes of it.
+    pub parts: Vec<Part>,
+}
+
+/// A program that is being made for one enabling.
+#[derive(Default)]
+struct Program {
+    steps: Vec<Step>,
+    fields: Vec<Taken>,
+    /// Bytes that it copies at most.
+    bytes: usize,
+}
+
+impl Program {
+    fn step(&mut self, op: Op, place: u8, offset: i32, size: u16) {
+        self.steps.push(Step { op: op as u8, place, size, offset });
+    }
+
+    /// Where a value of so many bytes is once it can be copied; None: it cannot be found.
+    fn place(&mut self, at: &ArgLocation, size: u8, at_return: bool) -> Option<u8> {
+        let register = |name: &str| Some(REGISTER + DWARF.iter().position(|r| *r == name)? as u8);
+        match at {
+            ArgLocation::Result if at_return => Some(RAX),
+            _ if at_return => None,
+            ArgLocation::Argument(n) => match ARGUMENTS.get(usize::from(*n)) {
+                Some(name) => register(name),
+                None => {
+                    let behind = 8 * (i32::from(*n) - ARGUMENTS.len() as i32) + 8;
+                    self.fetch((register("rsp")?, behind), (NOTHING, 0), size);
+                    Some(FETCHED)
+                }
+            },
+            ArgLocation::Register(Register { name, first: 0, .. }) => register(name),
+            ArgLocation::Memory { base, index, offset } => {
+                let place = |name: &Option<&'static str>| name.map_or(Some(NOTHING), register);
+                let (base, offset) = (place(base)?, i32::try_from(*offset).ok()?);
+                let (index, factor) = index.map_or((None, 0), |(name, factor)| (Some(name), factor));
+                self.fetch((base, offset), (place(&index)?, factor), size);
+                Some(FETCHED)
+            }
+            _ => None,
+        }
+    }
+
+    fn fetch(&mut self, (base, offset): (u8, i32), (index, factor): (u8, u8), size: u8) {
+        self.step(Op::Fetch, base, offset, size.into());
+        self.step(Op::End, index, 0, factor.into());
+    }
+
+    /// Adds a number.
+    fn number(&mut self, Number { at, size, signed }: &Number, at_return: bool) -> Option<()> {
+        if let ArgLocation::Constant(n) = at {
+            self.fields.push(Taken::Constant(*n as u64));
+            return Some(());
+        }
+        let (size, signed) = match at {
+            ArgLocation::Register(r) => (r.bytes.min(*size), *signed),
+            _ => (*size, *signed),
+        };
+        let place = self.place(at, size, at_return)?;
+        self.step(Op::Load, place, 0, size.into());
+        self.bytes += usize::from(size);
+        self.fields.push(Taken::Number(size, signed));
+        Some(())
+    }
+
+    /// Adds a field of an event; None: it cannot be had here.
+    fn field(&mut self, source: &Source, at_return: bool) -> Option<()> {
+        match source {
+            Source::Number(number) => self.number(number, at_return),
+            Source::Text { address, of_process: true } => {
+                let place = self.place(&address.at, 8, at_return)?;
+                self.step(Op::Text, place, 0, STRING);
+                self.bytes += usize::from(STRING) + 2;
+                self.fields.push(Taken::Text);
+                Some(())
+            }
+            Source::Cpu => {
+                self.step(Op::Cpu, NOTHING, 0, 4);
+                self.bytes += 4;
+                self.fields.push(Taken::Number(4, false));
+                Some(())
+            }
+            Source::Hidden { text } => {
+                self.fields.push(if *text { Taken::Hidden } else { Taken::Constant(0) });
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn of(enabling: &ProbeEnabling, at_return: bool) -> Option<Program> {
+        let mut program = Program::default();
+        enabling.fields.iter().try_for_each(|source| program.field(source, at_return))?;
+        (program.steps.len() <= STEPS && program.bytes <= MOST).then_some(program)
+    }
+}
+
+/// Whether the agent can reach the probe of an enabling, and has what that captures.
+pub fn can_carry(enabling: &ProbeEnabling) -> bool {
+    let Some(AttachPoint::File(point)) = &enabling.point else { return false };
+    // A filter reads the texts that an event has, and no memory.
+    let is_number =
+        |s: &NeededString| enabling.schema.args.get(usize::from(s.arg)).is_some_and(|a| matches!(a.ty, Type::Int(_)));
+    let needs = |f: &lang::Filter| f.needs().cpu || f.needs().strings.iter().any(is_number);
+    enabling.collects.is_none()
+        && !enabling.filter.as_ref().is_some_and(needs)
+        && Program::of(enabling, point.at_return).is_some()
+}
+
+/// The places of enablings in a file, in order of their addresses, and the names of those that are not among them, because the others at their places
+/// copy so much.
+pub fn of_file(file: &File, probes: &Probes) -> (Vec<Point>, Vec<String>) {
+    let identity = |f: &File| f.metadata().ok().map(|m| (m.dev(), m.ino()));
+    let this = identity(file);
+    let (mut points, mut left_out) = (Vec::new(), Vec::new());
+    for (nth, (_, enabling)) in probes.0.iter().enumerate() {
+        let Some(AttachPoint::File(point)) = &enabling.point else { continue };
+        if this.is_none() || identity(&point.file) != this {
+            continue;
+        }
+        let Some(program) = Program::of(enabling, point.at_return) else { continue };
+        for (n, site) in point.sites.iter().enumerate() {
+            if !add(&mut points, (nth, enabling), (point, n, site), &program) {
+                left_out.push(enabling.label());
+            }
+        }
+    }
+    order::by_key(&mut points, |p| (p.address, p.at_return));
+    (points, left_out)
+}
+
+/// The most bytes that steps copy.
+fn bytes(steps: &[Step]) -> usize {
+    let is_copy = |s: &&Step| ![Op::End as u8, Op::Fetch as u8].contains(&s.op);
+    steps.iter().filter(is_copy).map(|s| usize::from(s.size) + 2).sum()
+}
+
+fn add(
+    points: &mut Vec<Point>,
+    (nth, enabling): (usize, &ProbeEnabling),
+    (point, n, site): (&FilePoint, usize, &Site),
+    program: &Program,
+) -> bool {
+    let Some(address) = point.address_of(site.offset) else { return false };
+    let schema = point.member_of.get(n).and_then(|m| enabling.members.get(*m)).copied().unwrap_or(enabling.schema);
+    let part = Part { enabling: nth, schema, fields: program.fields.clone() };
+    let counter = (site.counter != 0).then(|| point.address_of(site.counter)).flatten();
+    match points.iter_mut().find(|p| (p.address, p.at_return) == (address, point.at_return)) {
+        // Where two have one place, each copies what it needs.
+        Some(there) => {
+            if there.steps.len() + program.steps.len() > STEPS || bytes(&there.steps) + program.bytes > MOST {
+                return false;
+            }
+            there.steps.extend_from_slice(&program.steps);
+            there.parts.push(part);
+            there.counters.extend(counter.filter(|c| !there.counters.contains(c)));
+        }
+        None => points.push(Point {
+            address,
+            at_return: point.at_return,
+            label: schema.name.into(),
+            counters: counter.into_iter().collect(),
+            steps: program.steps.clone(),
+            parts: vec![part],
+        }),
+    }
+    true
+}

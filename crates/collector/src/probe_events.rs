@@ -1,0 +1,250 @@
+//! Records of probes in files: out of the runs of threads, as events.
+//!
+//! Invariant: each record of a probe becomes an event of each enabling that has the place, is counted as filtered there, or is no event of the
+//! session, because that was stopped.
+
+use super::identity::{Asks, Identities, Known as Who};
+use super::module::Known;
+use super::points::{Part, Taken};
+use abi::values::{CUT, ENDS, FAULT, LENGTH, NULL};
+use engine::pipeline::backend::Deliver;
+use engine::request::expression::Filtered;
+use engine::request::functions::Probes;
+use engine::request::probe_enabling::ProbeEnabling;
+use engine::stats::Counts;
+use events::encode::{self, Fixed};
+use events::functions::{Clock, HIGH, RECORD, Run, VALUES, each as each_record, parts_of, time, word};
+use events::layout::Layout;
+use events::stream::Scope;
+use events::{Event, StreamId};
+use lang::Verdict;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The enabling of the streams of these events.
+const ENABLING: u16 = 3;
+/// Bits of an argument that say how its string was captured: whole, cut, not at all.
+const WHOLE: u64 = 1;
+const SHORT: u64 = 2;
+const NONE: u64 = 3;
+
+/// The probes of a session.
+pub struct ProbeEvents {
+    probes: Vec<(u32, Arc<ProbeEnabling>)>,
+    /// The files with places of them, by the number of their first place.
+    files: Vec<(u32, Arc<Known>)>,
+    asks: Asks,
+    identities: Identities,
+    /// Since when the session runs, or is stopped: values of the time stamp counter, in order.
+    phases: Vec<(u64, bool)>,
+    /// By enabling.
+    counts: Vec<Counts>,
+    filtered: Filtered,
+    /// The time of the last event of each thread.
+    last: HashMap<u32, u64>,
+    event: Vec<u8>,
+    arguments: Vec<u64>,
+}
+
+impl ProbeEvents {
+    /// Of a session with these probes.
+    pub fn new(probes: &Probes, running: bool) -> ProbeEvents {
+        let filters = || probes.0.iter().filter_map(|(_, e)| e.filter.as_ref());
+        let asks =
+            Asks { comm: filters().any(|f| f.needs().comm), ids: filters().any(|f| f.needs().uid || f.needs().gid) };
+        let parts = |e: &ProbeEnabling| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
+        ProbeEvents {
+            counts: probes.0.iter().map(|(_, e)| Counts { parts: parts(e), ..Counts::default() }).collect(),
+            probes: probes.0.clone(),
+            files: Vec::new(),
+            asks,
+            identities: Identities::default(),
+            phases: vec![(0, running)],
+            filtered: Filtered::default(),
+            last: HashMap::new(),
+            event: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    /// A file has places of probes, the first of which has this number in the session.
+    pub fn add(&mut self, first: u32, file: Arc<Known>) {
+        let at = self.files.partition_point(|(n, _)| *n < first);
+        self.files.insert(at, (first, file));
+    }
+
+    /// A process begins a program, or is a new child.
+    pub fn begin(&mut self, pid: u32, who: Who) {
+        self.identities.begin(pid, who);
+    }
+
+    /// A process has ended.
+    pub fn end(&mut self, pid: u32) {
+        self.identities.end(pid);
+    }
+
+    /// From this moment on, a value of the time stamp counter, the session is stopped, or runs.
+    pub fn switch(&mut self, tsc: u64, running: bool) {
+        let last = self.phases.last().map_or(0, |p| p.0);
+        self.phases.push((tsc.max(last), running));
+    }
+
+    fn runs_at(&self, tsc: u64) -> bool {
+        let at = self.phases.partition_point(|p| p.0 <= tsc).max(1) - 1;
+        self.phases.get(at).is_some_and(|p| p.1)
+    }
+
+    /// What was counted of each enabling, by number.
+    pub fn counts(&self) -> Vec<(u32, Counts)> {
+        let of = |n: &Counts| Counts { filtered: n.seen - n.recorded, ..n.clone() };
+        self.probes.iter().map(|(id, _)| *id).zip(self.counts.iter().map(of)).collect()
+    }
+
+    /// Events that filters have rejected.
+    pub fn filtered(&self) -> &Filtered {
+        &self.filtered
+    }
+
+    /// The place with this number: its file, and which of that one's places it is.
+    fn place(&self, number: u32) -> Option<(Arc<Known>, usize)> {
+        let (first, file) = self.files[..self.files.partition_point(|(n, _)| *n <= number)].last()?;
+        let nth = (number - first) as usize;
+        (nth < file.points.len()).then(|| (Arc::clone(file), nth))
+    }
+
+    /// Takes the records of probes out of a run and delivers them; returns how many there were. The others are left in `others`.
+    pub fn take(&mut self, run: &Run<'_>, others: &mut Vec<u8>, each: &mut dyn Deliver) -> usize {
+        others.clear();
+        let clock = Clock::between(run.from, run.to);
+        let (mut high, mut told, mut taken) = (run.high, u32::MAX, 0);
+        for record in each_record(run.records) {
+            let Some(head) = record.first_chunk::<RECORD>() else { break };
+            if word(head) == HIGH {
+                high = time(head);
+                continue;
+            }
+            let plain = word(head) & !VALUES;
+            let Some((file, nth)) = self.place(plain >> 1) else {
+                if std::mem::replace(&mut told, high) != high {
+                    others.extend([high, HIGH].map(u32::to_le_bytes).as_flattened());
+                }
+                others.extend_from_slice(record);
+                continue;
+            };
+            taken += 1;
+            let tsc = u64::from(high) << 32 | u64::from(time(head));
+            if !self.runs_at(tsc) {
+                continue;
+            }
+            let tid = run.tid();
+            let at = clock.ns(tsc).max(self.last.get(&tid).copied().unwrap_or(0));
+            self.last.insert(tid, at);
+            let (_, mut values) = if word(head) & VALUES != 0 { parts_of(record) } else { (plain, &[][..]) };
+            for part in file.points.get(nth).map_or(&[][..], |p| &p.parts) {
+                self.deliver(part, (run.pid, tid, at), &mut values, each);
+            }
+        }
+        taken
+    }
+
+    /// Delivers an event of an enabling, if its filter passes. `values` loses what it takes.
+    fn deliver(&mut self, part: &Part, (pid, tid, time): (u32, u32, u64), values: &mut &[u8], each: &mut dyn Deliver) {
+        let Some(layout) = events::registry::layout(part.schema.id) else { return };
+        let mut event = std::mem::take(&mut self.event);
+        let mut arguments = std::mem::take(&mut self.arguments);
+        encode_event(&mut event, &mut arguments, (part, layout), (pid, tid, time), values);
+        let passes = self.passes(part, &event, (pid, tid, time));
+        if passes {
+            each.event(StreamId::new(Scope::Thread(tid), ENABLING), &event);
+        }
+        (self.event, self.arguments) = (event, arguments);
+    }
+
+    fn passes(&mut self, part: &Part, event: &[u8], (pid, tid, time): (u32, u32, u64)) -> bool {
+        let (Some((_, enabling)), Some(n)) = (self.probes.get(part.enabling), self.counts.get_mut(part.enabling))
+        else {
+            return false;
+        };
+        n.seen += 1;
+        let Some(filter) = &enabling.filter else {
+            n.recorded += 1;
+            return true;
+        };
+        let nobody = Who::default();
+        let who = if self.asks.any() { self.identities.of((pid, tid), time, self.asks) } else { &nobody };
+        let Ok(ev) = Event::parse(event) else { return false };
+        match filter.matches(&ev, &who.context()) {
+            Verdict::Pass => {
+                n.recorded += 1;
+                return true;
+            }
+            Verdict::Rejected(part) => n.parts.get_mut(part).into_iter().for_each(|n| *n += 1),
+            _ => self.filtered.unknown += 1,
+        }
+        *self.filtered.classes.entry(part.schema.id).or_default() += 1;
+        false
+    }
+}
+
+/// The first `n` bytes, which are taken away; zeros where there are fewer.
+fn take<'v>(values: &mut &'v [u8], n: usize) -> &'v [u8] {
+    let (taken, rest) = values.split_at(n.min(values.len()));
+    *values = rest;
+    taken
+}
+
+/// A number of so many bytes, perhaps with a sign.
+fn number(bytes: &[u8], signed: bool) -> u64 {
+    let mut word = [0; 8];
+    word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    let unused = 64 - 8 * bytes.len().clamp(1, 8) as u32;
+    let value = u64::from_le_bytes(word);
+    if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
+}
+
+/// A string, and how it was captured.
+fn text<'v>(values: &mut &'v [u8]) -> (&'v [u8], u64, u64) {
+    let head = take(values, 2);
+    let Some(head) = head.first_chunk().map(|b| u16::from_le_bytes(*b)) else { return (&[], NONE, 0) };
+    let bytes = take(values, usize::from(head & LENGTH));
+    match head {
+        _ if head & NULL != 0 => (&[], NONE, 0),
+        _ if head & FAULT != 0 => (&[], NONE, number(bytes, false)),
+        _ if head & (CUT | ENDS) != 0 => (bytes, SHORT, 1),
+        _ => (bytes, WHOLE, 1),
+    }
+}
+
+fn encode_event(
+    out: &mut Vec<u8>,
+    arguments: &mut Vec<u64>,
+    (part, layout): (&Part, &'static Layout),
+    (pid, tid, time): (u32, u32, u64),
+    values: &mut &[u8],
+) {
+    out.clear();
+    arguments.clear();
+    let (mut cap, mut more_caps, mut tails) = (0, 0, Vec::new());
+    for (i, taken) in part.fields.iter().enumerate() {
+        arguments.push(match taken {
+            Taken::Number(size, signed) => number(take(values, usize::from(*size)), *signed),
+            Taken::Constant(n) => *n,
+            Taken::Hidden => {
+                tails.push(&[][..]);
+                0
+            }
+            Taken::Text => {
+                let (text, how, address) = text(values);
+                match i.checked_sub(events::schema::FIRST_CAPS) {
+                    None => cap |= (how as u16) << (2 * i),
+                    Some(i) => more_caps |= how << (2 * i),
+                }
+                tails.push(text);
+                address
+            }
+        });
+    }
+    let fixed = Fixed { time, cap, more_caps, tid, pid, ..Fixed::default() };
+    encode::fixed(out, part.schema, layout, &fixed, arguments);
+    tails.into_iter().for_each(|text| encode::str_tail(out, text));
+}

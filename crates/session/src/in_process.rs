@@ -1,0 +1,51 @@
+//! Probes in files (`uprobe:`, `uretprobe:`, `usdt:`) that the agent reaches in the process: where the kernel backend cannot be used, or where that is
+//! requested.
+
+use crate::ask::Ask;
+use crate::target;
+use collector::points;
+use engine::capture::captures::Captures;
+use engine::request::parse::Request;
+use engine::request::probe_enabling::{self, ProbeEnabling};
+use engine::rights;
+use engine::{Error, Result};
+
+/// What their names begin with.
+const PROVIDERS: [&str; 3] = ["uprobe:", "uretprobe:", "usdt:"];
+
+/// Why the agent reaches them; none: the kernel backend does.
+pub fn reason(ask: &Ask) -> Option<String> {
+    match (ask.tracing.backend.as_deref(), rights::kernel_backend_is_usable()) {
+        (Some("agent"), _) => Some("as requested".into()),
+        (Some("ptrace"), _) => Some("the ptrace backend has no probes".into()),
+        (None | Some("auto"), Err(why)) => Some(format!("auto: {why}")),
+        _ => None,
+    }
+}
+
+/// Takes those out of the requests that the agent reaches, if it does. `more` is captured by all.
+pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Vec<ProbeEnabling>> {
+    let is_in_file = |name: &String| PROVIDERS.iter().any(|p| name.starts_with(p));
+    if !requests.iter().flat_map(|r| &r.names).any(is_in_file) || ask.target.all || reason(ask).is_none() {
+        return Ok(Vec::new());
+    }
+    let target = target::target(ask)?;
+    let mut taken = Vec::new();
+    for request in requests.iter_mut() {
+        let (names, rest): (Vec<String>, Vec<String>) = request.names.drain(..).partition(is_in_file);
+        request.names = rest;
+        if !names.is_empty() {
+            taken.push(Request { names, ..request.clone() });
+        }
+    }
+    requests.retain(|r| !r.names.is_empty());
+    let enablings = probe_enabling::enable(&taken, more, &target)?;
+    match enablings.iter().find(|e| !points::can_carry(e)) {
+        None => Ok(enablings),
+        Some(other) => {
+            let todo = rights::kernel_backend_is_usable().err().unwrap_or_else(|| "leave --backend out".into());
+            let why = "only the kernel backend has what it captures";
+            Err(Error::failed(format!("-e {}", other.name), why, todo))
+        }
+    }
+}
