@@ -3,7 +3,7 @@
 //! ```text
 //!  area of captured functions:  stubs │ pointers │ moved beginnings │ [Offsets], one for each stub, in order │ [Step] …
 //!                                        └► [`crate::values::TABLE`]: where the offsets are, from the area's beginning; 0: nowhere
-//!  program of a probe:          number (4 bytes) │ 0 (4 bytes) │ [Step] …
+//!  program of a probe:          number (4 bytes) │ the most bytes that it copies (4 bytes) │ [Step] …
 //! ```
 //!
 //! A program is a row of [`Step`]s up to [`Op::End`]. Each appends to the values of the record ([`crate::shared::VALUES`]):
@@ -124,5 +124,16 @@ pub struct Offsets {
     pub returns: u32,
 }
 
-/// Bytes of a probe's program before its steps: the probe's number, and 0.
+/// Bytes of a probe's program before its steps.
 pub const PROBE_HEAD: usize = 8;
+
+/// The most bytes that a program copies.
+pub fn most(steps: &[Step]) -> u32 {
+    let of = |step: &Step| match step.op {
+        op if op == Op::Load as u8 || op == Op::Cpu as u8 => u32::from(step.size),
+        // A head and the string, and room for an address and one byte more.
+        op if [Op::Text, Op::Slice, Op::Pointee].iter().any(|o| *o as u8 == op) => 2 + u32::from(step.size).max(8) + 1,
+        _ => 0,
+    };
+    steps.iter().map(of).sum()
+}

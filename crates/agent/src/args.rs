@@ -12,7 +12,7 @@ use crate::kernel;
 use crate::memory::load;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{Local, local};
-use crate::values::{Frame, read, record};
+use crate::values::{ANY, Frame, read, record};
 use crate::{areas, chunks, shadow};
 use abi::plan::Area;
 use abi::stub::{Variant, layout};
@@ -99,7 +99,7 @@ extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
     if let Some((area, offsets)) = programs
         && offsets.number != 0
     {
-        record(local, saved, offsets.number << 1, None, program(area, offsets.entry));
+        record::<ANY>(local, saved, offsets.number << 1, None, program(area, offsets.entry));
     } else if programs.is_none() {
         chunks::drop_records(local, 1);
     }
@@ -117,13 +117,19 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
             // The time of capturing is not the function's.
             let tsc = kernel::tsc();
             if offsets.number != 0 {
-                record(local, saved, offsets.number << 1 | 1, Some(tsc), program(area, offsets.exit));
+                record::<ANY>(local, saved, offsets.number << 1 | 1, Some(tsc), program(area, offsets.exit));
             }
             if offsets.returns != 0 {
                 let at = area.address + u64::from(offsets.returns);
                 // SAFETY: the program of a probe lies within the area, as the collector has put it there.
                 let number = unsafe { load(at) } as u32;
-                record(local, saved, number << 1, Some(tsc), (at + PROBE_HEAD as u64, area.address + area.content));
+                record::<ANY>(
+                    local,
+                    saved,
+                    number << 1,
+                    Some(tsc),
+                    (at + PROBE_HEAD as u64, area.address + area.content),
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::kernel;
 use crate::memory::load;
 use crate::slow::has_stack;
 use crate::thread::{Local, local};
-use crate::values::{Frame, record, word};
+use crate::values::{ANY, FEW, Frame, SMALL, record, word};
 use crate::{calls, chunks};
 use abi::values::{PROBE_HEAD, REGISTER, REGISTERS, STEPS};
 use core::arch::global_asm;
@@ -48,13 +48,25 @@ global_asm!(
     "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
     "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
     "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+    // popfq takes longer than all of the above.
+    "mov rax, [rbp + 128]",
+    "test eax, 0x400",
+    "je 2f",
+    "std",
+    "2:",
+    "mov ecx, eax",
+    "shr ecx, 11",
+    "and ecx, 1",
+    "add cl, 0x7f",
+    "mov ah, al",
+    "sahf",
     "lea rsp, [rbp + 8]",
     ".cfi_def_cfa rsp, 136",
     "pop rdx", "pop rcx", "pop rbx", "pop rsi", "pop rdi", "pop rbp",
     "lea rsp, [rsp + 8]",
     "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
     ".cfi_adjust_cfa_offset -120",
-    "popfq",
+    "lea rsp, [rsp + 8]",
     ".cfi_adjust_cfa_offset -8",
     "ret",
     ".cfi_endproc",
@@ -110,6 +122,11 @@ impl Frame for Registers {
     }
 }
 
+#[inline(never)]
+fn any(local: &Local, saved: &Registers, word: u32, tsc: Option<u64>, program: (u64, u64)) {
+    record::<ANY>(local, saved, word, tsc, program);
+}
+
 /// The program has come to a probe. `at`: the probe's program.
 extern "C" fn probe(saved: &Registers, at: u64) {
     let local = local();
@@ -117,7 +134,13 @@ extern "C" fn probe(saved: &Registers, at: u64) {
         return chunks::drop_records(local, 1);
     }
     // SAFETY: the collector has put the program there, in an area that is mapped for good.
-    let number = unsafe { load(at) } as u32;
-    let program = at + PROBE_HEAD as u64;
-    record(local, saved, number << 1, Some(kernel::tsc()), (program, program + 8 * STEPS as u64));
+    let head = unsafe { load(at) };
+    let (number, bytes) = (head as u32, (head >> 32) as usize);
+    let (begin, tsc) = (at + PROBE_HEAD as u64, Some(kernel::tsc()));
+    let program = (begin, begin + 8 * STEPS as u64);
+    if bytes <= FEW {
+        record::<SMALL>(local, saved, number << 1, tsc, program);
+    } else {
+        any(local, saved, number << 1, tsc, program);
+    }
 }

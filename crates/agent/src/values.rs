@@ -36,17 +36,24 @@ pub fn word(local: &Local, from: u64, size: usize) -> u64 {
 
 /// Bytes of a record before its values: time, word, length.
 const HEAD: u64 = 10;
-/// Bytes of the longest record, with a marker before it.
-const ROOM: u64 = 8 + HEAD + MOST as u64;
+/// What stores may go beyond the last value.
+const SPARE: usize = 18;
+/// Bytes of [`Values`] that any program fits.
+pub const ANY: usize = MOST + SPARE;
+/// Bytes of [`Values`] that programs fit which copy up to [`FEW`] bytes.
+pub const SMALL: usize = FEW + SPARE;
+/// See [`SMALL`].
+pub const FEW: usize = 64;
 
 /// Writes a record with this word, and what a program copies: its place, and where it ends at the latest. Where there is no room, it is counted. The time
-/// is that after copying, if none is given.
+/// is that after copying, if none is given. `N`: [`ANY`] or [`SMALL`].
 #[inline(always)]
-pub fn record(local: &Local, frame: &impl Frame, word: u32, tsc: Option<u64>, program: (u64, u64)) {
-    if !chunks::has_room(local, ROOM) {
+pub fn record<const N: usize>(local: &Local, frame: &impl Frame, word: u32, tsc: Option<u64>, program: (u64, u64)) {
+    // With a marker before it.
+    if !chunks::has_room(local, 8 + HEAD + N as u64) {
         return chunks::drop_records(local, 1);
     }
-    let mut values = Values { bytes: [0; BYTES], len: 0, base: None, fetched: 0 };
+    let mut values = Values { bytes: [0; N], len: 0, base: None, fetched: 0 };
     values.run(local, frame, program);
     let tsc = tsc.unwrap_or_else(kernel::tsc);
     let len = if values.len == 0 { 8 } else { (HEAD + values.len as u64).next_multiple_of(8) };
@@ -105,19 +112,19 @@ unsafe fn put(at: u64, time: u32, word: u32) {
     }
 }
 
-/// Bytes of [`Values::bytes`]: stores may go beyond the last value.
-const BYTES: usize = MOST + 18;
-
 /// What a program has copied.
-struct Values {
-    bytes: [u8; BYTES],
+struct Values<const N: usize> {
+    bytes: [u8; N],
     len: usize,
     base: Option<usize>,
     /// What was read last by [`Op::Fetch`].
     fetched: u64,
 }
 
-impl Values {
+impl<const N: usize> Values<N> {
+    /// The most bytes of values.
+    const MOST: usize = N - SPARE;
+
     /// The words at a place; None: it lies in what could not be read.
     #[inline(always)]
     fn place(&self, local: &Local, frame: &impl Frame, place: u8, offset: i32) -> Option<[u64; 2]> {
@@ -178,7 +185,7 @@ impl Values {
     /// Appends bytes of two words. False: there is no room.
     #[inline(always)]
     fn load(&mut self, low: u64, high: u64, size: usize) -> bool {
-        if size > 16 || self.len + size > MOST {
+        if size > 16 || self.len + size > Self::MOST {
             return false;
         }
         if let Some(to) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
@@ -217,7 +224,7 @@ impl Values {
     }
 
     fn text(&mut self, local: &Local, from: u64, size: usize) -> bool {
-        if self.len + 2 + size > MOST {
+        if self.len + 2 + size > Self::MOST {
             return false;
         }
         if from == 0 {
@@ -238,7 +245,7 @@ impl Values {
     }
 
     fn slice(&mut self, local: &Local, from: u64, len: u64, size: usize) -> bool {
-        if self.len + 2 + size > MOST {
+        if self.len + 2 + size > Self::MOST {
             return false;
         }
         let (wanted, cut) = if len > size as u64 { (size, CUT) } else { (len as usize, 0) };
@@ -254,7 +261,7 @@ impl Values {
 
     fn pointee(&mut self, local: &Local, from: u64, size: usize) -> bool {
         self.base = None;
-        if self.len + 2 + size > MOST {
+        if self.len + 2 + size > Self::MOST {
             return false;
         }
         if from == 0 {
@@ -272,7 +279,7 @@ impl Values {
 
     /// An address where nothing could be read.
     fn fault(&mut self, from: u64) -> bool {
-        if self.len + 10 > MOST {
+        if self.len + 10 > Self::MOST {
             return false;
         }
         if let Some(to) = self.bytes.get_mut(self.len + 2..).and_then(<[u8]>::first_chunk_mut) {
@@ -290,16 +297,16 @@ impl Values {
     /// Copies the first so many bytes, which are no more than there are.
     ///
     /// # Safety
-    /// The memory is the thread's.
+    /// The memory is the thread's, and so are 8 bytes behind it.
     unsafe fn copy_to(&self, to: u64, len: u64) {
-        // Words, but for the first: `to` is 2 bytes behind a multiple of 8, and the length likewise less than one.
+        // What is written beyond the last one is zeros, as what is there.
         let mut at = 0;
         while at < len as usize {
-            if let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<2>) {
+            if let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk) {
                 // SAFETY: so says the caller.
-                unsafe { ((to + at as u64) as *mut u16).write_volatile(u16::from_le_bytes(*word)) };
+                unsafe { ((to + at as u64) as *mut u64).write_unaligned(u64::from_le_bytes(*word)) };
             }
-            at += 2;
+            at += 8;
         }
     }
 }

@@ -4,7 +4,7 @@
 //!  enablings ─► places in a file: address, entry or return ─► a program of steps (`abi::values`), and what each enabling takes of what they copy
 //! ```
 
-use abi::values::{FETCHED, MOST, NOTHING, Op, RAX, REGISTER, STEPS, Step};
+use abi::values::{FETCHED, MOST, NOTHING, Op, RAX, REGISTER, STEPS, Step, most};
 use engine::provider::file_point::FilePoint;
 use engine::provider::location::{ARGUMENTS, Register};
 use engine::provider::{ArgLocation, AttachPoint, Site};
@@ -68,8 +68,6 @@ pub struct Point {
 struct Program {
     steps: Vec<Step>,
     fields: Vec<Taken>,
-    /// Bytes that it copies at most.
-    bytes: usize,
 }
 
 impl Program {
@@ -120,7 +118,6 @@ impl Program {
         };
         let place = self.place(at, size, at_return)?;
         self.step(Op::Load, place, 0, size.into());
-        self.bytes += usize::from(size);
         self.fields.push(Taken::Number(size, signed));
         Some(())
     }
@@ -132,13 +129,11 @@ impl Program {
             Source::Text { address, of_process: true } => {
                 let place = self.place(&address.at, 8, at_return)?;
                 self.step(Op::Text, place, 0, STRING);
-                self.bytes += usize::from(STRING) + 2;
                 self.fields.push(Taken::Text);
                 Some(())
             }
             Source::Cpu => {
                 self.step(Op::Cpu, NOTHING, 0, 4);
-                self.bytes += 4;
                 self.fields.push(Taken::Number(4, false));
                 Some(())
             }
@@ -153,7 +148,7 @@ impl Program {
     fn of(enabling: &ProbeEnabling, at_return: bool) -> Option<Program> {
         let mut program = Program::default();
         enabling.fields.iter().try_for_each(|source| program.field(source, at_return))?;
-        (program.steps.len() <= STEPS && program.bytes <= MOST).then_some(program)
+        (program.steps.len() <= STEPS && most(&program.steps) as usize <= MOST).then_some(program)
     }
 }
 
@@ -191,12 +186,6 @@ pub fn of_file(file: &File, probes: &Probes) -> (Vec<Point>, Vec<String>) {
     (points, left_out)
 }
 
-/// The most bytes that steps copy.
-fn bytes(steps: &[Step]) -> usize {
-    let is_copy = |s: &&Step| ![Op::End as u8, Op::Fetch as u8].contains(&s.op);
-    steps.iter().filter(is_copy).map(|s| usize::from(s.size) + 2).sum()
-}
-
 fn add(
     points: &mut Vec<Point>,
     (nth, enabling): (usize, &ProbeEnabling),
@@ -210,7 +199,9 @@ fn add(
     match points.iter_mut().find(|p| (p.address, p.at_return) == (address, point.at_return)) {
         // Where two have one place, each copies what it needs.
         Some(there) => {
-            if there.steps.len() + program.steps.len() > STEPS || bytes(&there.steps) + program.bytes > MOST {
+            if there.steps.len() + program.steps.len() > STEPS
+                || (most(&there.steps) + most(&program.steps)) as usize > MOST
+            {
                 return false;
             }
             there.steps.extend_from_slice(&program.steps);

@@ -281,7 +281,8 @@ pub fn copy_at_probes<'p>(linked: &mut Linked, program: impl Fn(u32) -> (u32, &'
 fn put_program(content: &mut Vec<u8>, number: u32, steps: &[values::Step]) -> usize {
     content.resize(content.len().next_multiple_of(8), 0xcc);
     let at = content.len();
-    content.extend(u64::from(number).to_le_bytes());
+    content.extend(number.to_le_bytes());
+    content.extend(values::most(steps).to_le_bytes());
     content.extend(steps.iter().flat_map(values::Step::bytes));
     content.extend(values::Step::default().bytes());
     at
