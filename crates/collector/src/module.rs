@@ -180,7 +180,9 @@ impl Known {
         let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
         let is_cleared = |name: &str| role == Role::Libc && CLEARED.contains(&name);
         let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_cleared(name);
-        let matters = |name: &str| is_traced || is_hook(name) || Runtime::has(name);
+        let (points, crowded) = points::of_file(file, &functions.probes);
+        let is_refused = |name: &str| !points.is_empty() && Refusal::of_name(name).is_some();
+        let matters = |name: &str| is_traced || is_hook(name) || Runtime::has(name) || is_refused(name);
         let mut tables = CodeTables::symbols(file, matters)?;
         let (mut names, mut addresses, mut wanted, mut hooks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut others = Vec::new();
@@ -198,6 +200,12 @@ impl Known {
             .chunk_by(|a, b| a.address == b.address)
             .flat_map(|same| std::iter::repeat_n(traced && wants(functions, same), same.len()))
             .collect();
+        let mut refused: HashMap<u64, Refusal> = HashMap::new();
+        refused.extend((tables.entry != 0).then_some((tables.entry, Refusal::OddStack)));
+        for f in found.iter().filter(|_| !points.is_empty()) {
+            let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
+            refused.extend(refusal.map(|why| (f.address, why)));
+        }
         for (f, is_wanted) in found.into_iter().zip(is_wanted) {
             if let Some(hook) = hook(&f.name, role)
                 && runtime.is_none()
@@ -221,15 +229,16 @@ impl Known {
             addresses.push(f.address);
             names.push(f.name);
         }
-        let (points, crowded) = points::of_file(file, &functions.probes);
         if !wanted.is_empty() || !hooks.is_empty() || !points.is_empty() {
             tables.read_code(file)?;
         }
         let number = |i: usize| names.len() as u32 + i as u32;
-        let places = points.iter().enumerate();
-        let places =
-            places.map(|(i, p)| patch::Point { address: p.address, at_return: p.at_return, number: number(i) });
-        let places: Vec<patch::Point> = places.collect();
+        let place = |(i, p): (usize, &Point)| {
+            let (address, at_return) = (p.address, p.at_return);
+            let refusal = refused.get(&address).copied().filter(|_| at_return);
+            patch::Point { address, at_return, number: number(i), refusal }
+        };
+        let places: Vec<patch::Point> = points.iter().enumerate().map(place).collect();
         let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
             start: f.start,
             len: f.end.saturating_sub(f.start),

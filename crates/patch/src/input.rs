@@ -35,6 +35,8 @@ pub struct Point {
     pub at_return: bool,
     /// Its number in the module, which the caller chooses.
     pub number: u32,
+    /// It is refused anyway, as [`Function::refusal`].
+    pub refusal: Option<Refusal>,
 }
 
 /// An entry of the unwind information.

@@ -340,7 +340,10 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
 
 /// Looks at what surrounds the place of a probe: a function, or an instruction of one.
 fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'b>, Refusal> {
-    let Point { address, number, at_return } = *point;
+    let Point { address, number, at_return, refusal } = *point;
+    if let Some(refusal) = refusal {
+        return Err(refusal);
+    }
     if at_return || frame(module.frames, address).is_some_and(|f| f.is_as_called) {
         return candidate(module, Function { address, size: 0, number, refusal: None }, true);
     }
@@ -357,7 +360,10 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
     let mut places = vec![];
     for (skipped, is_repeated) in behind.map(|len| (len, true)).into_iter().chain([(0, false)]) {
         let at = address + skipped;
-        if end.saturating_sub(at) >= JUMP as u64 && next_symbol(module, address).saturating_sub(at) >= JUMP as u64 {
+        let own = end.saturating_sub(at) as usize;
+        // Behind the function is padding.
+        let has_room = own >= JUMP || own > 0 && is_padding(&rest[bytes.len()..], JUMP - own);
+        if has_room && next_symbol(module, address).saturating_sub(at) >= JUMP as u64 {
             places.push((Place { at, start, end, is_repeated }, None));
         }
     }

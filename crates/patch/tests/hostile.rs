@@ -82,7 +82,7 @@ proptest! {
         profilers.sort_unstable();
         let hooks = [(Hook::Fork, 0x1010), (Hook::Clone, 0x1000)];
         let mut points: Vec<Point> =
-            probed.iter().map(|(address, at_return)| Point { address: *address, at_return: *at_return, number: 0 }).collect();
+            probed.iter().map(|(address, at_return)| Point { address: *address, at_return: *at_return, number: 0, refusal: None }).collect();
         points.sort_unstable();
         points.dedup();
         points.iter_mut().zip(100..).for_each(|(p, n)| p.number = n);

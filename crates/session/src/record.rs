@@ -204,14 +204,14 @@ impl OfAgent {
     }
 
     /// Prepares its probes as those of other backends are.
-    fn prepare(&mut self, ask: &Ask, target: &Target, selection: &Selection) -> Result<()> {
+    fn prepare(&mut self, ask: &Ask, selection: &Selection) -> Result<()> {
         if let Some(expression) = &selection.expression {
             probe_enabling::narrow(&mut self.probes, expression)?;
         }
         if !captures::has_strings(&ask.capture) {
             probe_enabling::without_strings(&mut self.probes);
         }
-        engine::request::returns::guard(&mut self.probes, target, ask.tracing.force)
+        Ok(())
     }
 
     /// Has a plan enable it.
@@ -254,7 +254,7 @@ pub fn plan(
         probe_enabling::without_strings(&mut probes);
     }
     engine::request::returns::guard(&mut probes, &target, ask.tracing.force)?;
-    of_agent.iter_mut().try_for_each(|a| a.prepare(ask, &target, &selection))?;
+    of_agent.iter_mut().try_for_each(|a| a.prepare(ask, &selection))?;
     let (mut plan, mut why) = target::plan(ask, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
@@ -333,7 +333,7 @@ pub fn plan_functions(ask: &Ask, mut of_agent: OfAgent, mut selection: Selection
     // How processes have ended is known of the command only.
     selection.lives = false;
     filter::apply(ask, &mut selection, &classes)?;
-    of_agent.prepare(ask, &target, &selection)?;
+    of_agent.prepare(ask, &selection)?;
     let functions = &of_agent.functions;
     let (mut plan, _) = target::plan(ask, target, &selection)?;
     let asked = ask.tracing.backend.as_deref();

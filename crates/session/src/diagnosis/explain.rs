@@ -107,7 +107,6 @@ fn in_process_of(plan: &Plan, out: &mut Vec<String>) {
         out.extend((!names.is_empty()).then(|| format!("  fields: {}", names.join(", "))));
         out.extend(e.filter_text().map(|text| format!("  filter, by trapline: {text}")));
         out.extend(e.missing.iter().map(|name| format!("  lost: {name}: no program can find it")));
-        out.extend(e.danger.iter().map(|danger| format!("  danger, accepted by --force: {danger}")));
     }
 }
 
