@@ -260,7 +260,9 @@ pub fn link(
     linked.jumps = jumps..linked.end();
     for (site, (_, code)) in beside.points.iter().zip(&probes) {
         if !linked.patches.iter().any(|p| p.address == map.biased(site.address)) {
-            linked.patches.push(map.patch(site, code.begins(places.area)));
+            let is_behind = site.behind && !site.code.is_empty();
+            let to = if is_behind { map.beginning(site) } else { code.begins(places.area) };
+            linked.patches.push(map.patch(site, to));
         }
     }
     linked.probes = probes;
@@ -401,11 +403,21 @@ impl Map<'_> {
     fn probes(&self, plan: &Plan, points: &[&Site], content: &mut Vec<u8>) -> (Vec<(u32, Code)>, Vec<Step>) {
         let mut steps = self.steps(plan);
         let probes = points.iter().map(|site| {
-            let code = Code::put(content, self.places.area, self.pointers, site, self.beginning(site));
+            let to = if site.behind { self.biased(site.back) } else { self.beginning(site) };
+            let code = Code::put(content, self.places.area, self.pointers, site, to);
+            if site.behind && !site.code.is_empty() {
+                self.lead(content, self.code.wrapping_add(site.code.end.into()), code.entry(self.places.area));
+            }
             steps.extend(code.steps(self.biased(site.begins()).wrapping_sub(self.places.area) as i32));
             (site.number, code)
         });
         (probes.collect(), steps)
+    }
+
+    /// Has the jump that ends at an address of the area lead to another one.
+    fn lead(&self, content: &mut [u8], end: u64, to: u64) {
+        let at = end.wrapping_sub(self.places.area) as usize - 4;
+        content[at..][..4].copy_from_slice(&(to.wrapping_sub(end) as u32).to_le_bytes());
     }
 
     fn steps(&self, plan: &Plan) -> Vec<Step> {
@@ -425,7 +437,7 @@ impl Map<'_> {
         new[0] = 0xe9;
         let distance = to.wrapping_sub(address.wrapping_add(JUMP as u64)) as u32;
         new[1..JUMP].copy_from_slice(&distance.to_le_bytes());
-        let skipped = (site.address - site.start) as u8;
+        let skipped = site.address.saturating_sub(site.start) as u8;
         Patch { address, len: JUMP as u8, skipped, splits: site.splits, old, new }
     }
 }

@@ -45,12 +45,14 @@ pub struct Site {
     pub back: u64,
     /// Its moved beginning in [`Plan::code`]; empty: nothing is displaced, and the stub goes to `back`.
     pub code: Range<u32>,
+    /// A probe lies behind the moved instructions, and not in front of them.
+    pub behind: bool,
 }
 
 impl Site {
     /// Where the instructions of the moved beginning lie in the file.
     pub fn begins(&self) -> u64 {
-        if self.undo.is_some() { self.start } else { self.address }
+        if self.undo.is_some() || self.behind { self.start } else { self.address }
     }
 
     /// The patch leads to what raises the stack pointer.
@@ -236,7 +238,8 @@ impl Plan {
         let begin = at - repeated.map_or(0, |k| k.len as u64);
         let bytes = &candidate.bytes[(begin - place.start) as usize..];
         let (code, fixes, steps) = (self.code.len(), self.fixes.len(), self.steps.len());
-        let from = (begin, (at - begin) as usize);
+        let least = place.probe.saturating_sub(at) as usize;
+        let from = (begin, (at - begin) as usize, least);
         let moved = relocate(from, bytes, module.profilers, &mut self.code, &mut self.fixes, &mut self.steps);
         let moved = moved.and_then(|moved| {
             if self.leaves(module, code) {
@@ -244,6 +247,10 @@ impl Plan {
             }
             if hits.has_label(place) && (moved.splits || repeated.is_some()) {
                 return Err(Refusal::JumpInside);
+            }
+            // What never comes to the probe is no way to it.
+            if least > 0 && (moved.ends || moved.displaced < least) {
+                return Err(Refusal::Unmovable);
             }
             let is_near = self.fixes[fixes..].iter().all(|f| self.near.contains(&f.target));
             if is_near { Ok(moved) } else { Err(Refusal::Unmovable) }
@@ -265,6 +272,7 @@ impl Plan {
             splits: moved.splits,
             back,
             code: code as u32..end as u32,
+            behind: least > 0,
         })
     }
 
@@ -327,7 +335,7 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
             Ok(()) => {
                 let at = address.wrapping_add(skipped as u64);
                 let is_repeated = kept.is_some_and(|k: First| !k.is_empty);
-                places.push((Place { at, start: address, end, is_repeated }, kept));
+                places.push((Place { at, start: address, end, is_repeated, probe: 0 }, kept));
             }
             Err(why) => refusal = Some(why),
         }
@@ -364,15 +372,31 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
         // Behind the function is padding.
         let has_room = own >= JUMP || own > 0 && is_padding(&rest[bytes.len()..], JUMP - own);
         if has_room && next_symbol(module, address).saturating_sub(at) >= JUMP as u64 {
-            places.push((Place { at, start, end, is_repeated }, None));
+            places.push((Place { at, start, end, is_repeated, probe: 0 }, None));
         }
     }
+    let front = before(bytes, start, address + instruction.len() as u64).filter(|_| is_nop);
+    places.extend(front.map(|at| (Place { at, start, end, is_repeated: false, probe: address }, None)));
     let function = Function { address, size: 0, number, refusal: None };
     if places.is_empty() {
         Err(Refusal::TooSmall)
     } else {
         Ok(Candidate { function, places, bytes, is_function: false })
     }
+}
+
+/// Where an instruction begins in front of which a patch has room that ends with a static probe, or in front of it. `bytes`: those of the function.
+/// `end`: behind the probe.
+fn before(bytes: &[u8], start: u64, end: u64) -> Option<u64> {
+    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+    let mut last = None;
+    while decoder.can_decode() && decoder.ip() < end {
+        last = Some(decoder.ip()).filter(|at| end - at >= JUMP as u64).or(last);
+        if decoder.decode().is_invalid() {
+            return None;
+        }
+    }
+    last.filter(|_| decoder.ip() == end)
 }
 
 /// Whether there is room for a patch that leaves the first bytes of a function in place. `size`: bytes of the function.

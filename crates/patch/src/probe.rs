@@ -113,6 +113,7 @@ mod tests {
             splits: true,
             back: 0x1006,
             code: 0..0,
+            behind: false,
         };
         let mut content = vec![0x90; 24];
         let code = Code::put(&mut content, 0x10000, 0x10100, &site, 0x1001);

@@ -45,6 +45,8 @@ pub struct Moved {
     pub splits: bool,
     /// Nothing is left of them: what calls the function may go to behind the displaced bytes.
     pub is_empty: bool,
+    /// The last one never goes on to what follows.
+    pub ends: bool,
 }
 
 /// From where on moved code stands for an instruction.
@@ -59,10 +61,10 @@ pub struct Step {
 }
 
 /// Moves the instructions at `start`, of which `bytes` has what may be decoded, until a patch has room behind the first `kept` bytes: one
-/// instruction, which stays in place too, or none. Appends to `code`, `fixes` and `steps`; what was appended has no meaning if it is
+/// instruction, which stays in place too, or none; and at least so many bytes behind those. Appends to `code`, `fixes` and `steps`; what was appended has no meaning if it is
 /// refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls of these are left out.
 pub fn relocate(
-    (start, kept): (u64, usize),
+    (start, kept, least): (u64, usize, usize),
     bytes: &[u8],
     profilers: &[u64],
     code: &mut Vec<u8>,
@@ -73,7 +75,7 @@ pub fn relocate(
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let mut at = 0;
     let mut splits = false;
-    while at < kept + JUMP {
+    while at < kept + least.max(JUMP) {
         splits |= at > kept;
         if !decoder.can_decode() {
             return Err(Refusal::TooSmall);
@@ -86,7 +88,7 @@ pub fn relocate(
         at += instruction.len();
         let mut mover = Mover { code, fixes, steps, instruction, original, decoder: &decoder };
         if !mover.is_dropped(profilers) && mover.step(false).one(at.saturating_sub(kept))? == Next::Ends {
-            return Ok(Moved { displaced: at.saturating_sub(kept).max(JUMP), splits, is_empty: false });
+            return Ok(Moved { displaced: at.saturating_sub(kept).max(JUMP), splits, is_empty: false, ends: true });
         }
     }
     let is_empty = code.len() == begin;
@@ -94,7 +96,7 @@ pub fn relocate(
         steps.push(Step { at: code.len() as u32, original: start.wrapping_add(at as u64), pushed: false });
         jump(0xe9, start.wrapping_add(at as u64), code, fixes);
     }
-    Ok(Moved { displaced: at - kept, splits, is_empty })
+    Ok(Moved { displaced: at - kept, splits, is_empty, ends: false })
 }
 
 /// Whether an instruction can be followed by the next.

@@ -21,6 +21,8 @@ const THREADS: usize = 8;
 
 /// Bytes of the longest instruction.
 const LONGEST: u64 = 15;
+/// Bytes that a place has at most to which nothing may lead: a patch in front of a probe begins with an instruction and ends behind another one.
+const FARTHEST: u64 = JUMP as u64 + 2 * LONGEST;
 
 /// Bits, one for a byte of a segment.
 struct Bits(Vec<u64>);
@@ -52,13 +54,16 @@ pub(crate) struct Place {
     pub end: u64,
     /// An instruction in front of it is repeated in the moved beginning: what leads to `at` has not executed it here.
     pub is_repeated: bool,
+    /// Nothing may lead to bytes behind `at` up to this one, though they are not replaced: it is a probe, which would be missed.
+    pub probe: u64,
 }
 
 impl Place {
     /// The bytes that nothing may lead to.
     fn closed(&self) -> Range<u64> {
         let first = self.at.saturating_add(u64::from(!self.is_repeated));
-        first..self.at.saturating_add(JUMP as u64)
+        let probe = self.probe.saturating_add(u64::from(self.probe != 0));
+        first..self.at.saturating_add(JUMP as u64).max(probe)
     }
 }
 
@@ -126,7 +131,7 @@ pub(crate) fn hits(module: &Module<'_>, places: &[Place]) -> Hits {
     for address in taken.iter().map(|(_, to)| *to) {
         // A place that begins within the length of a patch below the address.
         let next = places.partition_point(|p| p.at <= address);
-        let mut near = places[..next].iter().rev().take_while(|p| address - p.at < JUMP as u64);
+        let mut near = places[..next].iter().rev().take_while(|p| address - p.at < FARTHEST);
         hits.inside.extend(near.any(|p| closed(&p, address)).then_some(address));
     }
     let mut by_start: Vec<(u64, u64)> = places.iter().map(|p| (p.start, p.end)).collect();
@@ -298,6 +303,7 @@ mod tests {
                 start: 0x1000 + n * 50,
                 end: 0x1032 + n * 50,
                 is_repeated: n.is_multiple_of(2),
+                probe: 0,
             };
             let places: Vec<Place> = (0..7).map(place).collect();
             let scan = Scan::new(&module, &module.segments[0], &places);

@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// Moved code as hexadecimal digits, each fix as `<target`, with `+n` if so many bytes of the instruction follow it, or as `=target`.
 fn moved_with(hex: &str, profilers: &[u64]) -> Result<String, Refusal> {
     let (mut code, mut fixes) = (vec![], vec![]);
-    let moved = relocate((START, 0), &bytes(hex), profilers, &mut code, &mut fixes, &mut vec![])?;
+    let moved = relocate((START, 0, 0), &bytes(hex), profilers, &mut code, &mut fixes, &mut vec![])?;
     let mut out = String::new();
     let mut at = 0;
     while at < code.len() {
@@ -143,7 +143,7 @@ fn what_cannot_be_moved() {
 #[test]
 fn a_patch_splits_instructions_or_not() {
     let splits =
-        |hex: &str| relocate((START, 0), &bytes(hex), &[], &mut vec![], &mut vec![], &mut vec![]).unwrap().splits;
+        |hex: &str| relocate((START, 0, 0), &bytes(hex), &[], &mut vec![], &mut vec![], &mut vec![]).unwrap().splits;
     assert!(splits("55 48 89 e5 53"));
     assert!(!splits("48 81 ec 28 01 00 00"));
 }
@@ -152,7 +152,7 @@ fn a_patch_splits_instructions_or_not() {
 fn each_part_of_moved_code_stands_for_an_instruction() {
     let steps = |kept, hex: &str| {
         let mut steps = vec![];
-        relocate((START, kept), &bytes(hex), &[], &mut vec![], &mut vec![], &mut steps).unwrap();
+        relocate((START, kept, 0), &bytes(hex), &[], &mut vec![], &mut vec![], &mut steps).unwrap();
         steps.iter().map(|s| (s.at, s.original, s.pushed)).collect::<Vec<_>>()
     };
     // push rbx, which stays; mov rbx, rdi; test rdi, rdi; back
