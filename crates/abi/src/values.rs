@@ -3,7 +3,7 @@
 //! ```text
 //!  area of captured functions:  stubs │ pointers │ moved beginnings │ [Offsets], one for each stub, in order │ [Step] …
 //!                                        └► [`crate::values::TABLE`]: where the offsets are, from the area's beginning; 0: nowhere
-//!  program of a probe:          number (4 bytes) │ the most bytes that it copies (4 bytes) │ [Step] …
+//!  program of a probe:          number (4 bytes) │ flag, the most bytes that it copies (4 bytes) │ its instruction's address (8 bytes) │ [Step] …
 //! ```
 //!
 //! A program is a row of [`Step`]s up to [`Op::End`]. Each appends to the values of the record ([`crate::shared::VALUES`]):
@@ -77,6 +77,8 @@ pub const FIELD: u8 = 17;
 pub const FETCHED: u8 = 18;
 /// 0.
 pub const NOTHING: u8 = 19;
+/// The hash of the stack of a probe whose program has [`WALKS`] (`abi::heap`).
+pub const STACK_HASH: u8 = 20;
 /// From this one on the general registers where a probe is, in the order of DWARF (System V ABI for x86-64, figure 3.36): rax, rdx, rcx, rbx, rsi,
 /// rdi, rbp, rsp, r8 to r15.
 pub const REGISTER: u8 = 32;
@@ -125,7 +127,9 @@ pub struct Offsets {
 }
 
 /// Bytes of a probe's program before its steps.
-pub const PROBE_HEAD: usize = 8;
+pub const PROBE_HEAD: usize = 16;
+/// In the second number of a probe's program: the stack is walked first.
+pub const WALKS: u32 = 1 << 31;
 
 /// The most bytes that a program copies.
 pub fn most(steps: &[Step]) -> u32 {

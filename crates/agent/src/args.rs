@@ -13,11 +13,11 @@ use crate::memory::load;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{Local, local};
 use crate::values::{ANY, Frame, read, record};
-use crate::{areas, chunks, shadow};
+use crate::{areas, chunks, heap, shadow};
 use abi::plan::Area;
 use abi::stub::{Variant, layout};
 use abi::thread::{RECORDED, WRITTEN};
-use abi::values::{self, Offsets, PROBE_HEAD, TABLE};
+use abi::values::{self, Offsets, PROBE_HEAD, STACK_HASH, TABLE, WALKS};
 use core::arch::asm;
 
 /// What the stub and the code before this have pushed, from the lowest address upwards ([`crate::calls`]).
@@ -29,7 +29,7 @@ pub struct Saved {
     rdi: u64,
     rsi: u64,
     _flags: u64,
-    _rbp: u64,
+    rbp: u64,
     resume: u64,
     rcx: u64,
     rdx: u64,
@@ -63,6 +63,13 @@ impl Saved {
         let at = (core::ptr::from_ref(self) as u64 & !63) - 512 + 32 * u64::from(number);
         // SAFETY: the registers lie below the frame, at a multiple of 64.
         unsafe { [load(at), load(at + 8)] }
+    }
+
+    /// The stack of the caller of a function that has returned to this address.
+    #[cold]
+    fn walk(&self, local: &Local, address: u64, tsc: u64) -> u64 {
+        let start = unwind::Registers { pc: address, sp: self.slot() + 8, bp: self.rbp };
+        heap::stack(local, start, false, tsc)
     }
 
     /// The stub's function, if it has programs: the area, and where they are.
@@ -122,14 +129,10 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
             if offsets.returns != 0 {
                 let at = area.address + u64::from(offsets.returns);
                 // SAFETY: the program of a probe lies within the area, as the collector has put it there.
-                let number = unsafe { load(at) } as u32;
-                record::<ANY>(
-                    local,
-                    saved,
-                    number << 1,
-                    Some(tsc),
-                    (at + PROBE_HEAD as u64, area.address + area.content),
-                );
+                let head = unsafe { load(at) };
+                let stack = if (head >> 32) as u32 & WALKS == 0 { 0 } else { saved.walk(local, entry.address(), tsc) };
+                let program = (at + PROBE_HEAD as u64, area.address + area.content);
+                record::<ANY>(local, &Returned { saved, stack }, (head as u32) << 1, Some(tsc), program);
             }
         }
     }
@@ -142,6 +145,19 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
 fn program(area: &Area, offset: u32) -> (u64, u64) {
     let end = area.address + area.content;
     if offset == 0 { (end, end) } else { (area.address + u64::from(offset), end) }
+}
+
+/// A function that has returned to where it was called from.
+struct Returned<'s> {
+    saved: &'s Saved,
+    /// The hash of the caller's stack.
+    stack: u64,
+}
+
+impl Frame for Returned<'_> {
+    fn place(&self, local: &Local, place: u8, offset: i32) -> Option<[u64; 2]> {
+        if place == STACK_HASH { Some([self.stack, 0]) } else { self.saved.place(local, place, offset) }
+    }
 }
 
 impl Frame for Saved {

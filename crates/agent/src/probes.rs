@@ -5,8 +5,8 @@ use crate::memory::load;
 use crate::slow::has_stack;
 use crate::thread::{Local, local};
 use crate::values::{ANY, FEW, Frame, SMALL, record, word};
-use crate::{calls, chunks};
-use abi::values::{PROBE_HEAD, REGISTER, REGISTERS, STEPS};
+use crate::{calls, chunks, heap};
+use abi::values::{PROBE_HEAD, REGISTER, REGISTERS, STACK_HASH, STEPS, WALKS};
 use core::arch::global_asm;
 
 // `rax` has the program; at [rsp + 8] is what the program had in it, and above that are 128 bytes of the program's. Registers are pushed so that they
@@ -91,7 +91,8 @@ pub fn code() -> &'static u8 {
 #[repr(C)]
 pub struct Registers([u64; REGISTERS]);
 
-/// The number of rsp.
+/// The numbers of rbp and rsp.
+const RBP: usize = 6;
 const RSP: usize = 7;
 
 impl Registers {
@@ -101,16 +102,26 @@ impl Registers {
     }
 }
 
-impl Frame for Registers {
+/// What a probe's program copies from.
+struct Reached<'r> {
+    registers: &'r Registers,
+    /// The hash of the stack.
+    stack: u64,
+}
+
+impl Frame for Reached<'_> {
     #[inline(always)]
     fn place(&self, _: &Local, place: u8, _: i32) -> Option<[u64; 2]> {
-        Some([*self.0.get(usize::from(place.checked_sub(REGISTER)?))?, 0])
+        match place {
+            STACK_HASH => Some([self.stack, 0]),
+            _ => Some([*self.registers.0.get(usize::from(place.checked_sub(REGISTER)?))?, 0]),
+        }
     }
 
     #[inline(always)]
     fn word(&self, local: &Local, from: u64, size: usize) -> u64 {
         const RED_ZONE: u64 = 128;
-        let sp = self.sp();
+        let sp = self.registers.sp();
         // The code in front of the probe's place has just written below the stack pointer, and the program above it: the page is there.
         let low = sp - RED_ZONE;
         if (low..sp | 4095).contains(&from) && from + 7 <= sp | 4095 && size <= 8 {
@@ -122,9 +133,18 @@ impl Frame for Registers {
     }
 }
 
+/// The stack of the program, from the instruction of the probe outward.
+#[cold]
+fn walk(local: &Local, saved: &Registers, program: u64, tsc: u64) -> u64 {
+    // SAFETY: the probe's program has it there.
+    let instruction = unsafe { load(program + 8) };
+    let start = unwind::Registers { pc: instruction, sp: saved.sp(), bp: saved.0[RBP] };
+    heap::stack(local, start, true, tsc)
+}
+
 #[inline(never)]
-fn any(local: &Local, saved: &Registers, word: u32, tsc: Option<u64>, program: (u64, u64)) {
-    record::<ANY>(local, saved, word, tsc, program);
+fn any(local: &Local, reached: &Reached<'_>, word: u32, tsc: Option<u64>, program: (u64, u64)) {
+    record::<ANY>(local, reached, word, tsc, program);
 }
 
 /// The program has come to a probe. `at`: the probe's program.
@@ -135,12 +155,14 @@ extern "C" fn probe(saved: &Registers, at: u64) {
     }
     // SAFETY: the collector has put the program there, in an area that is mapped for good.
     let head = unsafe { load(at) };
-    let (number, bytes) = (head as u32, (head >> 32) as usize);
-    let (begin, tsc) = (at + PROBE_HEAD as u64, Some(kernel::tsc()));
+    let (number, flags) = (head as u32, (head >> 32) as u32);
+    let (begin, tsc) = (at + PROBE_HEAD as u64, kernel::tsc());
+    let stack = if flags & WALKS == 0 { 0 } else { walk(local, saved, at, tsc) };
+    let (bytes, tsc, reached) = ((flags & !WALKS) as usize, Some(tsc), Reached { registers: saved, stack });
     let program = (begin, begin + 8 * STEPS as u64);
     if bytes <= FEW {
-        record::<SMALL>(local, saved, number << 1, tsc, program);
+        record::<SMALL>(local, &reached, number << 1, tsc, program);
     } else {
-        any(local, saved, number << 1, tsc, program);
+        any(local, &reached, number << 1, tsc, program);
     }
 }

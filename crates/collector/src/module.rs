@@ -176,7 +176,7 @@ impl Known {
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
         let is_traced = role.is_traced(functions);
-        let heap = functions.heap.is_some();
+        let heap = functions.heap.as_ref().is_some_and(|h| !h.only_stacks);
         let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
         let is_cleared = |name: &str| role == Role::Libc && CLEARED.contains(&name);
         let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_cleared(name);

@@ -4,7 +4,7 @@
 //!  enablings ─► places in a file: address, entry or return ─► a program of steps (`abi::values`), and what each enabling takes of what they copy
 //! ```
 
-use abi::values::{FETCHED, MOST, NOTHING, Op, RAX, REGISTER, STEPS, Step, most};
+use abi::values::{FETCHED, MOST, NOTHING, Op, RAX, REGISTER, STACK_HASH, STEPS, Step, most};
 use engine::provider::file_point::FilePoint;
 use engine::provider::location::{ARGUMENTS, Register};
 use engine::provider::{ArgLocation, AttachPoint, Site};
@@ -33,6 +33,12 @@ pub enum Taken {
     Text,
     /// No bytes: a string that may not be seen.
     Hidden,
+    /// No bytes: the name of the thread.
+    Comm,
+    /// No bytes: its user.
+    Uid,
+    /// No bytes: its group.
+    Gid,
 }
 
 /// What an enabling takes of a record.
@@ -135,6 +141,19 @@ impl Program {
             Source::Cpu => {
                 self.step(Op::Cpu, NOTHING, 0, 4);
                 self.fields.push(Taken::Number(4, false));
+                Some(())
+            }
+            Source::UserStack(_) => {
+                self.step(Op::Load, STACK_HASH, 0, 8);
+                self.fields.push(Taken::Number(8, false));
+                Some(())
+            }
+            Source::Comm | Source::Uid | Source::Gid => {
+                self.fields.push(match source {
+                    Source::Comm => Taken::Comm,
+                    Source::Uid => Taken::Uid,
+                    _ => Taken::Gid,
+                });
                 Some(())
             }
             Source::Hidden { text } => {

@@ -10,7 +10,7 @@ use abi::values::{CUT, ENDS, FAULT, LENGTH, NULL};
 use engine::pipeline::backend::Deliver;
 use engine::request::expression::Filtered;
 use engine::request::functions::Probes;
-use engine::request::probe_enabling::ProbeEnabling;
+use engine::request::probe_enabling::{ProbeEnabling, Source};
 use engine::stats::Counts;
 use events::encode::{self, Fixed};
 use events::functions::{Clock, HIGH, RECORD, Run, VALUES, each as each_record, parts_of, time, word};
@@ -50,8 +50,12 @@ impl ProbeEvents {
     /// Of a session with these probes.
     pub fn new(probes: &Probes, running: bool) -> ProbeEvents {
         let filters = || probes.0.iter().filter_map(|(_, e)| e.filter.as_ref());
-        let asks =
-            Asks { comm: filters().any(|f| f.needs().comm), ids: filters().any(|f| f.needs().uid || f.needs().gid) };
+        let captures = |of: fn(&Source) -> bool| probes.0.iter().any(|(_, e)| e.fields.iter().any(of));
+        let asks = Asks {
+            comm: filters().any(|f| f.needs().comm) || captures(|s| matches!(s, Source::Comm)),
+            ids: filters().any(|f| f.needs().uid || f.needs().gid)
+                || captures(|s| matches!(s, Source::Uid | Source::Gid)),
+        };
         let parts = |e: &ProbeEnabling| vec![0; e.filter.as_ref().map_or(0, |f| f.parts().len())];
         ProbeEvents {
             counts: probes.0.iter().map(|(_, e)| Counts { parts: parts(e), ..Counts::default() }).collect(),
@@ -152,7 +156,9 @@ impl ProbeEvents {
         let Some(layout) = events::registry::layout(part.schema.id) else { return };
         let mut event = std::mem::take(&mut self.event);
         let mut arguments = std::mem::take(&mut self.arguments);
-        encode_event(&mut event, &mut arguments, (part, layout), (pid, tid, time), values);
+        let nobody = Who::default();
+        let who = if self.asks.any() { self.identities.of((pid, tid), time, self.asks) } else { &nobody };
+        encode_event(&mut event, &mut arguments, (part, layout, who), (pid, tid, time), values);
         let passes = self.passes(part, &event, (pid, tid, time));
         if passes {
             each.event(StreamId::new(Scope::Thread(tid), ENABLING), &event);
@@ -218,13 +224,17 @@ fn text<'v>(values: &mut &'v [u8]) -> (&'v [u8], u64, u64) {
 fn encode_event(
     out: &mut Vec<u8>,
     arguments: &mut Vec<u64>,
-    (part, layout): (&Part, &'static Layout),
+    (part, layout, who): (&Part, &'static Layout, &Who),
     (pid, tid, time): (u32, u32, u64),
     values: &mut &[u8],
 ) {
     out.clear();
     arguments.clear();
     let (mut cap, mut more_caps, mut tails) = (0, 0, Vec::new());
+    let mut captured = |i: usize, how: u64| match i.checked_sub(events::schema::FIRST_CAPS) {
+        None => cap |= (how as u16) << (2 * i),
+        Some(i) => more_caps |= how << (2 * i),
+    };
     for (i, taken) in part.fields.iter().enumerate() {
         arguments.push(match taken {
             Taken::Number(size, signed) => number(take(values, usize::from(*size)), *signed),
@@ -233,12 +243,16 @@ fn encode_event(
                 tails.push(&[][..]);
                 0
             }
+            Taken::Uid => who.ids.map_or(0, |ids| ids.0.into()),
+            Taken::Gid => who.ids.map_or(0, |ids| ids.1.into()),
+            Taken::Comm => {
+                captured(i, if who.comm.is_some() { WHOLE } else { NONE });
+                tails.push(who.comm.as_deref().unwrap_or_default());
+                1
+            }
             Taken::Text => {
                 let (text, how, address) = text(values);
-                match i.checked_sub(events::schema::FIRST_CAPS) {
-                    None => cap |= (how as u16) << (2 * i),
-                    Some(i) => more_caps |= how << (2 * i),
-                }
+                captured(i, how);
                 tails.push(text);
                 address
             }

@@ -111,8 +111,8 @@ pub struct Linked {
     pub jumps: Range<u64>,
     /// Probes, by their numbers in the module.
     probes: Vec<(u32, Code)>,
-    /// Where their patches are, which may be those of functions.
-    probed: Vec<u64>,
+    /// Where their patches are, which may be those of functions, and their instructions.
+    probed: Vec<(u64, u64)>,
     /// Counters of static probes, each with a patch, by its number in [`Linked::patches`].
     pub counters: Vec<(u64, u32)>,
 }
@@ -205,7 +205,7 @@ pub fn link(
         entries_at: 0,
         jumps: 0..0,
         probes: vec![],
-        probed: beside.points.iter().map(|site| map.biased(site.address)).collect(),
+        probed: beside.points.iter().map(|s| (map.biased(s.address), map.biased(s.start))).collect(),
         counters: vec![],
     };
     linked.write_steps();
@@ -272,19 +272,21 @@ pub fn link(
 /// Has the probes of an area copy values: puts programs behind its contents. `program`: the number in the session, and the steps, of the probe with
 /// this number in the module.
 pub fn copy_at_probes<'p>(linked: &mut Linked, program: impl Fn(u32) -> (u32, &'p [values::Step])) {
-    for (number, code) in &linked.probes {
+    for ((number, code), original) in linked.probes.iter().zip(&linked.probed) {
         let (number, steps) = program(*number);
-        let at = put_program(&mut linked.content, number, steps);
+        let at = put_program(&mut linked.content, number, original.1, steps);
         code.set_program(&mut linked.content, at);
     }
 }
 
-/// Appends the program of a probe, and returns where it is.
-fn put_program(content: &mut Vec<u8>, number: u32, steps: &[values::Step]) -> usize {
+/// Appends the program of a probe at an instruction, and returns where it is.
+fn put_program(content: &mut Vec<u8>, number: u32, instruction: u64, steps: &[values::Step]) -> usize {
     content.resize(content.len().next_multiple_of(8), 0xcc);
     let at = content.len();
+    let walks = if steps.iter().any(|s| s.place == values::STACK_HASH) { values::WALKS } else { 0 };
     content.extend(number.to_le_bytes());
-    content.extend(values::most(steps).to_le_bytes());
+    content.extend((values::most(steps) | walks).to_le_bytes());
+    content.extend(instruction.to_le_bytes());
     content.extend(steps.iter().flat_map(values::Step::bytes));
     content.extend(values::Step::default().bytes());
     at
@@ -336,7 +338,7 @@ pub fn capture<'p>(linked: &mut Linked, slow: &[u64; SLOWS], copied: impl Fn(u32
             Some((entry, exit)) => [write(entry), write(exit)],
             None => [0, 0],
         };
-        let returns = copied.returns.map_or(0, |(number, steps)| put_program(content, number, steps) as u32);
+        let returns = copied.returns.map_or(0, |(number, steps)| put_program(content, number, 0, steps) as u32);
         let offsets = [entry, exit, copied.number.unwrap_or(0), returns].map(u32::to_le_bytes);
         content[table + i * size_of::<Offsets>()..][..size_of::<Offsets>()].copy_from_slice(offsets.as_flattened());
     }
@@ -493,7 +495,7 @@ impl Linked {
 
     /// The number in the module of the probe whose patch is at an address.
     pub fn probe_at(&self, address: u64) -> Option<u32> {
-        let nth = self.probed.iter().position(|at| *at == address)?;
+        let nth = self.probed.iter().position(|(at, _)| *at == address)?;
         self.probes.get(nth).map(|(number, _)| *number)
     }
 

@@ -5,8 +5,9 @@ use crate::ask::Ask;
 use crate::target;
 use collector::points;
 use engine::capture::captures::Captures;
+use engine::request::heap_enabling::Wanted;
 use engine::request::parse::Request;
-use engine::request::probe_enabling::{self, ProbeEnabling};
+use engine::request::probe_enabling::{self, ProbeEnabling, Source};
 use engine::rights;
 use engine::{Error, Result};
 
@@ -48,4 +49,14 @@ pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Ve
             Err(Error::failed(format!("-e {}", other.name), why, todo))
         }
     }
+}
+
+/// What is recorded of allocations, with the stacks that probes capture.
+pub fn stacks(heap: Option<Wanted>, probes: &[ProbeEnabling]) -> Option<Wanted> {
+    let has = |e: &ProbeEnabling| e.fields.iter().any(|f| matches!(f, Source::UserStack(_)));
+    if !probes.iter().any(has) {
+        return heap;
+    }
+    let only = Wanted { only_stacks: heap.is_none(), ..Wanted::default() };
+    Some(Wanted { stacks: true, ..heap.unwrap_or(only) })
 }

@@ -309,7 +309,10 @@ fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Op
         enabled: enablings.iter().map(|e| e.pattern.clone()).collect(),
         unwanted: ask.capture.leave.clone(),
         none: enablings.is_empty(),
-        heap: (!heap.is_empty()).then(|| Wanted::events(&heap, ask.select.filter.is_some())),
+        heap: in_process::stacks(
+            (!heap.is_empty()).then(|| Wanted::events(&heap, ask.select.filter.is_some())),
+            &probes,
+        ),
         ..Functions::default()
     };
     let enablings = enablings.into_iter().map(What::Functions).chain(heap.into_iter().map(What::Heap)).collect();
@@ -347,7 +350,7 @@ pub fn plan_functions(ask: &Ask, mut of_agent: OfAgent, mut selection: Selection
         ));
     }
     let why = match in_process::reason(ask) {
-        Some(why) if functions.none && functions.heap.is_none() => why,
+        Some(why) if functions.what() == "probes" => why,
         _ => format!("only an agent traces {}", functions.what()),
     };
     plan.backend = Backend::Agent;

@@ -16,13 +16,14 @@ mod stacks;
 mod write;
 
 pub use entry::addresses;
-pub use write::{before_fork, resume, suspend};
+pub use write::{before_fork, resume, stack, suspend};
 
 use crate::op::recording;
 use crate::thread::{Local, local};
 use crate::{chunks, originals, tables};
 use abi::heap::Op;
 use core::sync::atomic::Ordering::Relaxed;
+use unwind::Registers;
 use write::{allocated, freed, moved, now, reallocated, unmapped};
 
 /// The frame of a stand-in: what its entry has pushed, and the return address above it.
@@ -39,9 +40,9 @@ impl Frame {
         core::ptr::from_ref(self) as u64
     }
 
-    /// The stack pointer of the caller behind its call.
-    fn cfa(&self) -> u64 {
-        self.place() + 16
+    /// The caller, behind its call.
+    fn caller(&self) -> Registers {
+        Registers { pc: self.address, sp: self.place() + 16, bp: self.rbp }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The stacks of allocations: walked by tables that the collector has made (`unwind::replay`), and known by their hashes.
 
-use super::Frame;
 use super::memory::{LEVELS, Memory, PAGE, Window};
 use crate::memory::load;
 use crate::tables::{is_current, space};
@@ -37,12 +36,12 @@ pub fn forget_window(local: &Local, address: u64, len: u64) {
     }
 }
 
-/// The stack of an allocation, which is that of the caller of the allocator; 0: not known.
+/// The stack from a return address outward; 0: not known.
 #[inline(always)]
-pub fn of(local: &Local, memory: &mut Memory, frame: &Frame) -> u64 {
+pub fn of(local: &Local, memory: &mut Memory, start: Registers) -> u64 {
     loop {
         let Some(space) = space() else { return 0 };
-        let hash = walk(local, memory, frame, &space);
+        let hash = walk(local, memory, start, &space);
         compiler_fence(SeqCst);
         if is_current(&space) {
             return hash;
@@ -51,10 +50,9 @@ pub fn of(local: &Local, memory: &mut Memory, frame: &Frame) -> u64 {
 }
 
 #[inline(always)]
-fn walk(local: &Local, memory: &mut Memory, frame: &Frame, space: &Space<'_>) -> u64 {
+fn walk(local: &Local, memory: &mut Memory, start: Registers, space: &Space<'_>) -> u64 {
     let level = local.heap_level.load(Relaxed) as usize % LEVELS;
     let Some(walker) = memory.walkers.get_mut(level) else { return 0 };
-    let start = Registers { pc: frame.address, sp: frame.cfa(), bp: frame.rbp };
     let window = Cell::new(memory.window.around(start.sp));
     let other = Cell::new([0; 2]);
     let walked = walker.walk(space, start, |at| {

@@ -12,6 +12,7 @@ use crate::{child, chunks, kernel, shared};
 use abi::heap::{COARSE, Op};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
+use unwind::Registers;
 
 /// The time of a record.
 #[inline(always)]
@@ -67,7 +68,7 @@ pub fn allocated(local: &Local, op: Op, time: u64, address: u64, size: u64, fram
         let Some(memory) = unsafe { memory(local) }.filter(|_| has_room(local, HEAD + 16)) else {
             return chunks::drop_records(local, 1);
         };
-        let stack = stacks::of(local, memory, frame);
+        let stack = stacks::of(local, memory, frame.caller());
         if op == Op::Malloc && memory.repeats(local, size, stack) {
             put(local, time, Op::Again, address, &[], &[]);
             return;
@@ -84,7 +85,7 @@ pub fn reallocated(local: &Local, (before, after): (u64, u64), old: u64, (new, s
     busy(local, || {
         // SAFETY: as in `allocated`.
         let Some(memory) = (unsafe { memory(local) }) else { return chunks::drop_records(local, 1) };
-        let stack = stacks::of(local, memory, frame);
+        let stack = stacks::of(local, memory, frame.caller());
         let rest = [new, size, stack, after.wrapping_sub(before)];
         with_stack(local, memory, stack, after, |local| put(local, after, Op::Realloc, old, &rest, &[]), HEAD + 32);
     });
@@ -102,7 +103,7 @@ pub fn moved(local: &Local, times: (u64, u64), old: (u64, u64), new: (u64, u64),
     busy(local, || {
         // SAFETY: as in `allocated`.
         let Some(memory) = (unsafe { memory(local) }) else { return chunks::drop_records(local, 1) };
-        let stack = stacks::of(local, memory, frame);
+        let stack = stacks::of(local, memory, frame.caller());
         let rest = [old.1, new.0, new.1, stack, times.1.wrapping_sub(times.0)];
         with_stack(
             local,
@@ -125,23 +126,44 @@ fn with_stack(
     record: impl FnOnce(&Local) -> bool,
     bytes: u64,
 ) {
-    if !memory.knows(stack) && !define(local, memory, stack, time, bytes) || !has_room(local, bytes) {
+    if !memory.knows(stack) && !define(local, memory, (stack, false), time, bytes) || !has_room(local, bytes) {
         return chunks::drop_records(local, 1);
     }
     record(local);
 }
 
-/// Writes the stack that was walked last. `bytes`: what follows it.
+/// Writes the stack that was walked last. `exact`: it begins with what was about to be executed. `bytes`: what follows it.
 #[cold]
-fn define(local: &Local, memory: &mut Memory, stack: u64, time: u64, bytes: u64) -> bool {
+fn define(local: &Local, memory: &mut Memory, (stack, exact): (u64, bool), time: u64, bytes: u64) -> bool {
     let (frames, ended) = memory.frames(local);
-    if !has_room(local, HEAD + 8 * (1 + frames.len() as u64) + bytes) {
+    let Some((first, frames)) = frames.split_first() else {
+        return has_room(local, HEAD + 8 + bytes) && put(local, time, Op::Stack, ended, &[stack], &[]);
+    };
+    let first = if exact { first.wrapping_sub(1) | unwind::Frame::EXACT } else { *first };
+    if !has_room(local, HEAD + 8 * (2 + frames.len() as u64) + bytes) {
         return false;
     }
-    if put(local, time, Op::Stack, ended, &[stack], frames) {
+    if put(local, time, Op::Stack, ended, &[stack, first], frames) {
         memory.remember(stack);
     }
     true
+}
+
+/// The stack of the thread from an address outward, which the collector knows from then on; 0: not known. `exact`: what has that address is about to
+/// be executed; else it is a return address.
+pub fn stack(local: &Local, start: Registers, exact: bool, time: u64) -> u64 {
+    // Walks begin with return addresses: as if the first byte there had called.
+    let start = Registers { pc: start.pc + u64::from(exact), ..start };
+    let mut stack = 0;
+    busy(local, || {
+        // SAFETY: as in `allocated`.
+        let Some(memory) = (unsafe { memory(local) }) else { return };
+        let walked = stacks::of(local, memory, start);
+        if memory.knows(walked) || define(local, memory, (walked, exact), time, 0) {
+            stack = walked;
+        }
+    });
+    stack
 }
 
 /// The process is about to fork.

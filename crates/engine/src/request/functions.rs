@@ -123,7 +123,7 @@ impl Functions {
     /// What the agent records, in words.
     pub fn what(&self) -> &'static str {
         match (self.none, &self.heap) {
-            (true, None) => "probes",
+            (true, heap) if heap.as_ref().is_none_or(|h| h.only_stacks) => "probes",
             (true, _) => "allocations",
             (false, Some(_)) => "functions and allocations",
             (false, None) => "functions",

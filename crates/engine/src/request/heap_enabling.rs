@@ -31,6 +31,8 @@ pub struct Wanted {
     pub forks: bool,
     /// Stacks are walked.
     pub stacks: bool,
+    /// Nothing else: they are those of probes, and allocators are left alone.
+    pub only_stacks: bool,
     /// One allocation for so many bytes, on average; 0: all.
     pub sample: u64,
     /// The trace is compressed. Times are those of a clock that ticks every millisecond, where that is enough for the order.
