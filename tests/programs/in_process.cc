@@ -1,7 +1,9 @@
 // Static probes and functions where it matters that a probe changes nothing: flags, the red zone and vector registers are in use, handlers of signals
-// walk the stack, exceptions leave functions. Says at the end what it has counted: `turns` of each probe, and whether anything was wrong.
+// walk the stack, exceptions leave functions. Says at the end whether anything was wrong, and what has become of its counter. With `walks` as the second
+// argument it goes on until a handler has walked the stack often; with `wait`, its turns begin when there is something to be read.
 #include <csignal>
 #include <cstdio>
+#include <poll.h>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -78,23 +80,29 @@ __attribute__((noinline)) static void guarded(long turn) {
 	}
 }
 
+#ifdef __clang__
+#define WHOLE __attribute__((noinline, used))
+#else
+#define WHOLE __attribute__((noipa, used))
+#endif
+
 extern "C" {
-__attribute__((noinline)) long many(long a, int b, const char *c, unsigned char d, long e, long f, long g, short h) {
+WHOLE long many(long a, int b, const char *c, unsigned char d, long e, long f, long g, short h) {
 	__asm__ volatile("");
 	return a + b + (long)strlen(c) + d + e + f + g + h;
 }
 
-__attribute__((noinline)) long recursive(long n) {
+WHOLE long recursive(long n) {
 	__asm__ volatile("");
 	return n < 2 ? 1 : n * recursive(n - 1);
 }
 
-__attribute__((noinline)) const char *named(long n) {
+WHOLE const char *named(long n) {
 	__asm__ volatile("");
 	return n & 1 ? "odd" : "even";
 }
 
-__attribute__((noinline)) long throws(long n) {
+WHOLE long throws(long n) {
 	__asm__ volatile("");
 	if (n % 3 == 0) throw std::runtime_error("three");
 	return n + 1;
@@ -129,13 +137,18 @@ int main(int argc, char **argv) {
 	long turns = atol(argv[1]), sum = 0;
 	double real = 0;
 	Place place = {7, 0x123456789abcdef, {1, -2, 3, -4}};
-	if (argc > 2) {
+	bool walking = argc > 2 && !strcmp(argv[2], "walks");
+	if (argc > 2 && !walking) {
+		pollfd in = {0, POLLIN, 0};
+		while (poll(&in, 1, 1) == 0) guarded(1000);
+	}
+	if (walking) {
 		signal(SIGALRM, handler);
 		itimerval often = {{0, 300}, {0, 300}};
 		setitimer(ITIMER_REAL, &often, nullptr);
 	}
-	for (long turn = 0; turn < turns || (argc > 2 && walks < 200); turn++) {
-		long t = argc > 2 ? 5 : turn;
+	for (long turn = 0; turn < turns || (walking && walks < 200); turn++) {
+		long t = walking ? 5 : turn;
 		kinds(t, &place);
 		wrong += carries(t) != t + 2;
 		wrong += below(t) != 2 * t;
@@ -147,6 +160,6 @@ int main(int argc, char **argv) {
 	}
 	itimerval never = {};
 	setitimer(ITIMER_REAL, &never, nullptr);
-	printf("wrong %ld guarded %ld\n", wrong, guarded_turns ? 1L : 0L);
-	if (argc <= 2) printf("sum %ld real %.3f\n", sum, real);
+	printf("wrong %ld guarded %ld counter %d\n", wrong, guarded_turns ? 1L : 0L, (int)guarded_semaphore);
+	if (!walking) printf("sum %ld real %.3f\n", sum, real);
 }

@@ -17,23 +17,18 @@ global_asm!(
     ".balign 16",
     "trapline_probe:",
     ".cfi_startproc",
-    "pushfq",
+    "push rbp",
     ".cfi_adjust_cfa_offset 8",
-    "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8", "push rsp", "push rbp",
-    "push rdi", "push rsi", "push rbx", "push rcx", "push rdx",
-    ".cfi_adjust_cfa_offset 120",
-    ".cfi_offset r15, -24",
-    ".cfi_offset r14, -32",
-    ".cfi_offset r13, -40",
-    ".cfi_offset r12, -48",
-    ".cfi_offset rbp, -96",
-    ".cfi_offset rbx, -120",
-    "push qword ptr [rsp + 136]",
-    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbp, 0",
     "mov rbp, rsp",
     ".cfi_def_cfa_register rbp",
-    "lea rcx, [rsp + {above}]",
-    "mov [rsp + 56], rcx",
+    "pushfq",
+    "push r15", "push r14", "push r13", "push r12", "push r11", "push r10", "push r9", "push r8",
+    "lea r8, [rbp + {above}]",
+    "push r8",
+    "push [rbp]",
+    "push rdi", "push rsi", "push rbx", "push rcx", "push rdx",
+    "push [rbp + 16]",
     "mov rdi, rsp",
     "mov rsi, rax",
     "cld",
@@ -49,7 +44,7 @@ global_asm!(
     "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
     "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
     // popfq takes longer than all of the above.
-    "mov rax, [rbp + 128]",
+    "mov rax, [rbp - 8]",
     "test eax, 0x400",
     "je 2f",
     "std",
@@ -60,14 +55,13 @@ global_asm!(
     "add cl, 0x7f",
     "mov ah, al",
     "sahf",
-    "lea rsp, [rbp + 8]",
-    ".cfi_def_cfa rsp, 136",
-    "pop rdx", "pop rcx", "pop rbx", "pop rsi", "pop rdi", "pop rbp",
-    "lea rsp, [rsp + 8]",
+    "lea rsp, [rbp - 128]",
+    "pop rdx", "pop rcx", "pop rbx", "pop rsi", "pop rdi",
+    "lea rsp, [rsp + 16]",
     "pop r8", "pop r9", "pop r10", "pop r11", "pop r12", "pop r13", "pop r14", "pop r15",
-    ".cfi_adjust_cfa_offset -120",
-    "lea rsp, [rsp + 8]",
-    ".cfi_adjust_cfa_offset -8",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",
     ".size trapline_probe, .-trapline_probe",
@@ -75,8 +69,8 @@ global_asm!(
     function = sym probe,
 );
 
-/// From the first register that was pushed up to the program's stack: 16 registers, the flags, where the code goes on, rax, 128 bytes.
-const ABOVE: u64 = 8 * (REGISTERS as u64 + 3) + 128;
+/// From the frame up to the program's stack: rbp, where the code goes on, rax, 128 bytes.
+const ABOVE: u64 = 8 * 3 + 128;
 
 unsafe extern "C" {
     safe static trapline_probe: u8;

@@ -163,8 +163,8 @@ pub struct Known {
     pub captured: HashMap<u32, Captured>,
     /// Places of probes, whose numbers follow those of functions.
     pub points: Vec<Point>,
-    /// Probes that cannot be reached, each with the reason.
-    pub unreached: Vec<String>,
+    /// Probes that cannot be reached: the number of the enabling, and the probe with the reason.
+    pub unreached: Vec<(usize, String)>,
     /// The runtime that it belongs to, if its functions are left alone for that.
     pub runtime: Option<Runtime>,
 }
@@ -259,12 +259,13 @@ impl Known {
             hooks: &hooks,
             points: &places,
         });
-        let label =
-            |n: u32| points.get((n as usize).wrapping_sub(names.len())).map_or("", |p: &Point| p.label.as_str());
-        let refused =
-            plan.refused_points.iter().map(|(n, why)| format!("{}: not reached in the process: {why}", label(*n)));
-        let crowded =
-            crowded.iter().map(|name| format!("{name}: not reached in the process: too much is captured at its place"));
+        let point = |n: u32| points.get((n as usize).checked_sub(names.len())?);
+        let why = |(n, why): &(u32, Refusal)| Some((point(*n)?, why.to_string()));
+        let refused = plan.refused_points.iter().filter_map(why).flat_map(|(point, why)| {
+            let line = format!("{} ({why})", point.label);
+            point.parts.iter().map(move |part| (part.enabling, line.clone()))
+        });
+        let crowded = crowded.into_iter().map(|(n, name)| (n, format!("{name} (too much is captured there)")));
         let unreached = refused.chain(crowded).collect();
         let captured = functions.values.map_or_else(HashMap::new, |values| captured(file, &plan, &names, values));
         Ok(Known {

@@ -312,7 +312,6 @@ impl Planner {
         answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
         let points = first + known.names.len() as u32;
         answer.points.extend((!known.points.is_empty()).then(|| (points, Arc::clone(&known))));
-        answer.problems.extend_from_slice(&known.unreached);
         let now = sys::time::monotonic();
         let who = (pid as u32, pid as u32);
         let report = |name: u32, function: u32| {

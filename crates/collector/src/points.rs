@@ -183,9 +183,9 @@ pub fn can_carry(enabling: &ProbeEnabling) -> bool {
         && Program::of(enabling, point.at_return).is_some()
 }
 
-/// The places of enablings in a file, in order of their addresses, and the names of those that are not among them, because the others at their places
-/// copy so much.
-pub fn of_file(file: &File, probes: &Probes) -> (Vec<Point>, Vec<String>) {
+/// The places of enablings in a file, in order of their addresses, and the enablings, by number and name, that some are missing of, because the others
+/// there copy so much.
+pub fn of_file(file: &File, probes: &Probes) -> (Vec<Point>, Vec<(usize, String)>) {
     let identity = |f: &File| f.metadata().ok().map(|m| (m.dev(), m.ino()));
     let this = identity(file);
     let (mut points, mut left_out) = (Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ pub fn of_file(file: &File, probes: &Probes) -> (Vec<Point>, Vec<String>) {
         let Some(program) = Program::of(enabling, point.at_return) else { continue };
         for (n, site) in point.sites.iter().enumerate() {
             if !add(&mut points, (nth, enabling), (point, n, site), &program) {
-                left_out.push(enabling.label());
+                left_out.push((nth, enabling.label()));
             }
         }
     }

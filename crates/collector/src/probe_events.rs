@@ -73,6 +73,9 @@ impl ProbeEvents {
 
     /// A file has places of probes, the first of which has this number in the session.
     pub fn add(&mut self, first: u32, file: Arc<Known>) {
+        for (enabling, name) in &file.unreached {
+            self.counts.get_mut(*enabling).into_iter().for_each(|n| n.refused.push(name.clone()));
+        }
         let at = self.files.partition_point(|(n, _)| *n < first);
         self.files.insert(at, (first, file));
     }

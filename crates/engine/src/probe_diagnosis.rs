@@ -3,7 +3,7 @@
 use crate::maps::Maps;
 use crate::plan::Plan;
 use crate::provider::{AttachPoint, LeftOut};
-use crate::request::enabling;
+use crate::request::enabling::{self, Enabling};
 use crate::request::probe_enabling::ProbeEnabling;
 use crate::stats::Counts;
 use crate::target::Target;
@@ -34,7 +34,8 @@ impl Reach {
     /// Watches what the targets of a plan map, to be called before the session is started; none where no probe lies in a file, or
     /// where every process of the machine is a target.
     pub fn watch(plan: &Plan) -> Option<Reach> {
-        let paths: HashSet<&Path> = plan.probes().filter_map(|e| e.point.as_ref()?.file()).collect();
+        let paths: HashSet<&Path> =
+            plan.probes().chain(plan.in_process()).filter_map(|e| e.point.as_ref()?.file()).collect();
         if paths.is_empty() {
             return None;
         }
@@ -91,10 +92,19 @@ pub fn explain(plan: &Plan, counts: &[(u32, Counts)], reach: Option<&Reach>) -> 
     let late = matches!(plan.target, Target::Pids(_));
     // What was lost comes first: of many lines, not all are shown.
     let (mut lost, mut silent) = (Vec::new(), Vec::new());
-    for (e, n) in counted.into_iter().filter_map(|(e, n)| Some((e.probe()?, n))) {
+    let of_file = |(e, n)| {
+        let e: &Enabling = e;
+        Some((
+            e.probe()
+                .map(|p| (p, "the kernel can put no breakpoint"))
+                .or_else(|| Some((e.in_process()?, "no jump can be put")))?,
+            n,
+        ))
+    };
+    for ((e, cannot), n) in counted.into_iter().filter_map(of_file) {
         if !n.refused.is_empty() {
             let (k, first) = (n.refused.len(), first_of(&n.refused));
-            lost.push(format!("{}: the kernel can put no breakpoint at {k} of its places: {first}", e.name));
+            lost.push(format!("{}: {cannot} at {k} of its places: {first}", e.name));
         }
         let left_out = |LeftOut { why, probes }: &LeftOut| format!("skipped, because {why}: {}", first_of(probes));
         lost.extend(e.left_out.iter().map(left_out));

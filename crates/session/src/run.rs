@@ -22,8 +22,8 @@ use engine::probe_diagnosis::{self, Reach};
 use engine::request::enabling;
 use engine::request::expression::Filtered;
 use engine::resolver::{Origin, Resolver};
-use engine::stats::Report;
 use engine::stats::totals::Totals;
+use engine::stats::{Counts, Report};
 use engine::target::Target;
 use engine::{Error, Result};
 use events::Schema;
@@ -458,8 +458,14 @@ impl Run {
         }
     }
 
-    /// Whether functions are all that was wanted, and none of any process could be patched.
+    /// Whether functions, or probes in files, are all that was wanted, and none of any process could be patched.
     fn has_patched_nothing(&self, report: &Report) -> bool {
+        let is_refused = |(_, n): &(u32, Counts)| n.recorded == 0 && !n.refused.is_empty();
+        let probes =
+            self.plan.functions.as_ref().map_or(0, |f| if f.what() == "probes" { f.probes.0.len() } else { 0 });
+        if probes > 0 && !self.plan.is_joined() {
+            return report.enablings.iter().filter(|e| is_refused(e)).count() == probes;
+        }
         let wanted = self.plan.functions.as_ref().is_some_and(|f| !f.none && f.heap.is_none());
         wanted && !self.plan.is_joined() && report.planned.iter().all(|file| file.patched == 0)
     }

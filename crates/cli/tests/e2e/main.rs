@@ -48,6 +48,7 @@ mod heap_stacks;
 mod heap_traces;
 mod heap_valgrind;
 mod in_flight;
+mod in_process;
 mod injected;
 mod io_uring;
 mod joined;
