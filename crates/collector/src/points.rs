@@ -16,8 +16,8 @@ use lang::filter::NeededString;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// The most bytes of a string.
-const STRING: u16 = 256;
+/// The most bytes of a string: as many as the kernel backend captures.
+const STRING: u16 = 255;
 /// General registers in the order of DWARF (System V ABI for x86-64, figure 3.36).
 const DWARF: [&str; 16] =
     ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
