@@ -8,7 +8,7 @@ use crate::dynamic::{self, Field};
 use crate::encode::{bytes_tail, empty_tail, many_tail, one_tail, str_tail};
 use crate::event::{Cap, Event, Tail};
 use crate::generated::{P_INFLIGHT, P_STACK};
-use crate::layout::{ID, Shape};
+use crate::layout::{FIELDS, ID, Shape};
 use crate::memory::exists;
 use crate::message::Cursor;
 use crate::names::Frame;
@@ -29,9 +29,9 @@ pub fn frame(rules: &dyn Rules, frame: &Frame<'_>, each: &mut dyn FnMut(&Frame<'
 /// Writes an event as the rules want it into `out`, which is cleared.
 pub fn event(ev: &Event<'_>, rules: &dyn Rules, out: &mut Vec<u8>) {
     out.clear();
-    out.extend_from_slice(&ev.bytes[..ev.layout.fixed]);
-    if let Some(id) = renamed(ev.schema, rules) {
-        out[ID..ID + 2].copy_from_slice(&id.to_le_bytes());
+    fixed_part(ev, out);
+    if let Some(other) = class(ev.schema, rules) {
+        out[ID..ID + 2].copy_from_slice(&other.id.to_le_bytes());
     }
     for spec in &ev.layout.tails {
         let i = usize::from(spec.arg);
@@ -42,15 +42,40 @@ pub fn event(ev: &Event<'_>, rules: &dyn Rules, out: &mut Vec<u8>) {
     }
 }
 
+/// Copies the fields of fixed size, and zeros where there are none: a backend leaves there what its buffer had before. That is so for the
+/// addresses of trapline's own events too, which have nothing but what was read.
+fn fixed_part(ev: &Event<'_>, out: &mut Vec<u8>) {
+    let layout = ev.layout;
+    out.resize(layout.fixed, 0);
+    let mut copy = |at: usize, width: usize| out[at..at + width].copy_from_slice(&ev.bytes[at..at + width]);
+    copy(0, FIELDS);
+    for (arg, (at, width)) in ev.schema.args.iter().zip(layout.args) {
+        if ev.schema.class != Class::Process || matches!(arg.ty, Type::Int(_)) {
+            copy(at.into(), width.into());
+        }
+    }
+    if ev.schema.is_span() {
+        [(layout.start, 8), (layout.ret, 8), (layout.cpu.0, 2), (layout.cpu.1, 2)]
+            .iter()
+            .for_each(|(at, n)| copy(*at, *n));
+    }
+    layout.more_caps.iter().for_each(|at| copy(*at, 8));
+}
+
 /// The class of a probe with another name, where that is not to be shown.
-fn renamed(schema: &'static Schema, rules: &dyn Rules) -> Option<u16> {
+pub fn class(schema: &'static Schema, rules: &dyn Rules) -> Option<&'static Schema> {
     if schema.class != Class::Probe || functions::kind(schema).is_some() {
         return None;
     }
     let name = rules.text(What::Probe, schema.name.as_bytes())?;
     let fields: Vec<Field> = schema.args.iter().map(|a| Field { name: a.name.into(), ty: a.ty }).collect();
     let name = String::from_utf8_lossy(&name).into_owned();
-    dynamic::shaped(&name, schema.extent, schema.more_caps, &fields).ok().map(|other| other.id)
+    dynamic::shaped(&name, schema.extent, schema.more_caps, &fields).ok()
+}
+
+/// Whether values of a function are left out. What a part of them is, only their signature says, so that all or none are.
+pub fn leaves_out(values: &[u8], rules: &dyn Rules) -> bool {
+    [What::Text, What::Buffer].iter().any(|what| rules.text(*what, values).is_some())
 }
 
 /// An argument of an event, and its type with these values.
@@ -125,9 +150,11 @@ fn of_bytes<'t>(arg: &Argument<'_>, raw: &'t [u8]) -> Cow<'t, [u8]> {
     match arg.ty {
         _ if arg.ev.schema.id == P_INFLIGHT.id => contained(raw, arg.rules),
         Type::Bytes(_) if arg.ev.schema.args[arg.i].name == "values" && functions::kind(arg.ev.schema).is_some() => {
-            // Values of a function: how long one of another length would be, only their signature says.
-            let changed = [What::Text, What::Buffer].iter().any(|what| arg.rules.text(*what, raw).is_some());
-            if changed { Cow::Borrowed(&[]) } else { raw.into() }
+            if leaves_out(raw, arg.rules) {
+                Cow::Borrowed(&[])
+            } else {
+                raw.into()
+            }
         }
         Type::Sockaddr(_) => address(arg.rules, raw),
         Type::Dirents { wide, .. } => entries(arg.rules, raw, *wide),
@@ -179,6 +206,7 @@ fn of_mem(mem: &Mem, what: What, b: &mut [u8], rules: &dyn Rules) {
 
 fn of_struct(s: &Struct, what: What, b: &mut [u8], rules: &dyn Rules) {
     let there: Vec<bool> = s.fields.iter().map(|f| exists(s, f, b)).collect();
+    between_fields(s, &there, b, rules);
     for (f, _) in s.fields.iter().zip(there).filter(|(_, there)| *there) {
         let what = match f.name {
             "nodename" | "domainname" => What::Host,
@@ -188,6 +216,18 @@ fn of_struct(s: &Struct, what: What, b: &mut [u8], rules: &dyn Rules) {
         let from = usize::from(f.offset).min(b.len());
         let to = (from + f.mem.size()).min(b.len());
         of_mem(&f.mem, what, &mut b[from..to], rules);
+    }
+}
+
+/// Bytes that belong to no field: whatever the program had there before.
+fn between_fields(s: &Struct, there: &[bool], b: &mut [u8], rules: &dyn Rules) {
+    let fields =
+        || s.fields.iter().zip(there).filter(|(_, there)| **there).map(|(f, _)| (usize::from(f.offset), f.mem.size()));
+    let is_of = |at: usize| fields().any(|(from, size)| (from..from + size).contains(&at));
+    let free: Vec<usize> = (0..b.len()).filter(|at| !is_of(*at)).collect();
+    let bytes: Vec<u8> = free.iter().map(|at| b[*at]).collect();
+    if rules.text(What::Buffer, &bytes).is_some() {
+        free.into_iter().for_each(|at| b[at] = 0);
     }
 }
 
