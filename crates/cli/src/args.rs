@@ -744,11 +744,18 @@ fn repair(c: Command) -> Command {
 
 fn pack(c: Command) -> Command {
     c
-        .after_help("It is written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads it.")
+        .after_help("They are written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads them. With --redact, a \
+             copy can be given away: its events, metadata and names have nothing of what is left out.")
         .arg(
             dir("The trace").required(true),
         )
-        .arg(redact().hide(true))
+        .arg(
+            value("output", "NEW", "Write a packed copy into the directory NEW, and change nothing in DIR")
+                .short('o')
+                .value_hint(ValueHint::DirPath)
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(redact())
         .arg(
             value("symbols", "PATH", "Look for programs and debug information in this directory first")
                 .action(ArgAction::Append)

@@ -10,7 +10,7 @@ mod slab;
 
 use ::session::output::complain;
 use ::session::run::Status;
-use ::session::{diff, graph, heap, open, pack, profile, script, threads, tracer};
+use ::session::{copy, diff, graph, heap, open, profile, script, threads, tracer};
 use args::Subcommand;
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Subcommand::Open(ask) => open::run(&ask),
         Subcommand::Diff(ask, before, after) => diff::run(&ask, &before, &after),
         Subcommand::Repair(dir) => repair::run(&dir),
-        Subcommand::Pack(ask) => pack::run(&ask),
+        Subcommand::Pack(ask) => copy::run(&ask),
         Subcommand::Tracer(ask) => tracer::run(&ask).map(Status::pass_on),
         Subcommand::Session(ask) => session::run(&ask),
         Subcommand::Slab(ask) => slab::run(&ask),

@@ -27,6 +27,7 @@ pub mod print;
 mod records;
 pub mod repair;
 pub mod replace;
+pub mod rewrite;
 pub mod show;
 pub mod store;
 pub mod trace;

@@ -126,6 +126,22 @@ impl Gap {
     }
 }
 
+/// The records of a packet, given without its header, without the values that are to be left out.
+pub(crate) fn without_values(records: &[u8], info: &Info, leaves_out: &dyn Fn(&[u8]) -> bool) -> Vec<u8> {
+    let (mut decoder, mut rest, mut out) = (Decoder::new(info), records, Vec::with_capacity(records.len()));
+    while let Some((_, values, len)) = decoder.first(rest) {
+        let (record, behind) = rest.split_at(len);
+        if !values.is_empty() && leaves_out(values) {
+            out.extend_from_slice(&record[..RECORD]);
+            out.extend_from_slice(&0u16.to_le_bytes());
+        } else {
+            out.extend_from_slice(record);
+        }
+        rest = behind;
+    }
+    out
+}
+
 /// How many entries and exits of functions are in a packet that was written here; none where it has events. `values`: they may have values.
 pub fn entries_and_exits(packet: &[u8], values: bool) -> (u64, u64) {
     let format = if values { Format::V4 } else { Format::NOW };

@@ -24,6 +24,9 @@ pub const WORDS: [(&str, &[What]); 7] = [
     ("host", &[What::Host]),
 ];
 
+/// What the kernel calls mappings that are of no file: these names are no paths.
+const NOT_PATHS: [&[u8]; 6] = [b"[vdso]", b"[vvar]", b"[vsyscall]", b"[heap]", b"[stack]", b"//anon"];
+
 /// Which texts are replaced.
 #[derive(Debug, Default)]
 pub struct Redact {
@@ -112,7 +115,7 @@ impl Rules for Redact {
         if text.is_empty() {
             return None;
         }
-        if self.all.contains(&what) {
+        if self.all.contains(&what) && !(what == What::Path && NOT_PATHS.contains(&text)) {
             return Some(MARK.into());
         }
         // What is not UTF-8 stays between what is.
@@ -157,6 +160,8 @@ mod tests {
         assert_eq!(shown(&rules, What::Probe, "uprobe:/bin/cat:main"), "uprobe:[redacted]:main");
         assert_eq!(shown(&rules, What::Buffer, "data"), "data");
         assert_eq!(shown(&rules, What::Environment, ""), "");
+        assert_eq!(shown(&rules, What::Path, "[vdso]"), "[vdso]");
+        assert_eq!(shown(&redact("/vdso/"), What::Path, "[vdso]"), "[[redacted]]");
         for (_, whats) in WORDS {
             whats.iter().for_each(|what| assert_eq!(shown(&redact("all"), *what, "x"), "[redacted]"));
         }

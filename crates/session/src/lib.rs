@@ -11,6 +11,7 @@ pub mod ask;
 mod call_diff;
 mod captures;
 mod combinations;
+pub mod copy;
 pub mod diagnosis;
 pub mod diff;
 mod durations;

@@ -1,4 +1,4 @@
-//! `trapline pack`: puts the names of the functions in a trace's stacks into the trace, for other machines and later times.
+//! Puts the names of the functions in a trace's stacks into the trace, for other machines and later times.
 
 use crate::ask::Ask;
 use crate::stacks;
@@ -12,30 +12,7 @@ use engine::resolver::{Origin, Packed, Resolver};
 use engine::{Error, Result};
 use events::Event;
 use events::names::Names;
-use std::io::Write;
 use std::path::Path;
-
-/// Runs the command.
-pub fn run(ask: &Ask) -> Result<u8> {
-    if !ask.trace.redact.is_empty() {
-        let todo = "what can be given away are views and tables: 'trapline report --redact WHAT --as VIEW=FILE DIR'";
-        return Err(Error::usage("pack --redact", "the trace has all that its program has said", todo));
-    }
-    let dir = ask.trace.dir.clone().unwrap_or_default();
-    let packed = pack(ask, &dir)?;
-    let mut line = Vec::new();
-    for p in &packed {
-        let text = format!("{}: {} addresses, {} bytes", p.module, p.addresses, p.bytes.len());
-        views::escape::line(text.as_bytes(), &mut line);
-        line.push(b'\n');
-    }
-    if packed.is_empty() {
-        line.extend_from_slice(b"nothing to pack: no stack of the trace has an address in a file that was found\n");
-    }
-    let unwritten = |e: std::io::Error| Error::failed("pack", e.to_string(), "stdout cannot be written");
-    std::io::stdout().write_all(&line).map_err(unwritten)?;
-    Ok(0)
-}
 
 /// `record --pack`: packs the trace that was recorded.
 ///
@@ -46,36 +23,51 @@ pub fn at_end(ask: &Ask) -> Result<()> {
     pack(ask, Path::new(dir)).map(drop)
 }
 
-fn pack(ask: &Ask, dir: &Path) -> Result<Vec<Packed>> {
+/// Packs a trace. Returns its packs.
+///
+/// # Errors
+/// It is none of the caller's, is being recorded, or cannot be read or written to.
+pub fn pack(ask: &Ask, dir: &Path) -> Result<Vec<Packed>> {
     let _ = sys::process::raise_file_limit();
     let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
     let todo = "name the directory of a trace of yours that is not being recorded";
     // Refused before the work, which may take long.
     ctf::packs::write(dir, sys::process::euid(), &[]).map_err(|why| failed(why, todo))?;
-    let trace = match ctf::trace::open(dir).map_err(|e| failed(e.to_string(), todo))? {
-        Found::Native(trace) => trace,
-        Found::Foreign => return Err(failed("not a trace of trapline".into(), todo)),
-    };
-    let mut pump = stacks_of(ask, &trace)?;
-    let packed = pump.resolver().map(|r| r.packed()).unwrap_or_default();
+    let trace = open(dir).map_err(|why| failed(why, todo))?;
+    let packed = packs_of(ask, &trace, Box::new(AllStacks))?;
     let files: Vec<(&str, &[u8])> = packed.iter().map(|p| (p.file.as_str(), &p.bytes[..])).collect();
     ctf::packs::write(dir, sys::process::euid(), &files).map_err(|why| failed(why, todo))?;
-    stacks::tell(ask.quiet, &pump.stack_troubles());
     Ok(packed)
 }
 
-/// A pump through which all stacks of a trace have gone.
-fn stacks_of<'t>(ask: &Ask, trace: &'t Trace) -> Result<Pump<'t>> {
+/// A trace of trapline, or why it is none.
+///
+/// # Errors
+/// The reason.
+pub fn open(dir: &Path) -> std::result::Result<Box<Trace>, String> {
+    match ctf::trace::open(dir).map_err(|e| e.to_string())? {
+        Found::Native(trace) => Ok(trace),
+        Found::Foreign => Err("not a trace of trapline".into()),
+    }
+}
+
+/// Gives all events of a trace to a sink that asks for the functions of their stacks. Returns packs of these.
+///
+/// # Errors
+/// A place where names are to be looked for does not exist.
+pub fn packs_of<'t>(ask: &Ask, trace: &'t Trace, sink: Box<dyn Sink + 't>) -> Result<Vec<Packed>> {
     let source = Source::new(Box::new(Recorded::new(trace, 0, u64::MAX)), None);
-    let mut pump = Pump::new(source, Selection::all(), vec![Box::new(AllStacks)]);
+    let mut pump = Pump::new(source, Selection::all(), vec![sink]);
+    pump.keep_descriptors();
     pump.resolve_stacks(Resolver::to_pack(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?));
     while !pump.turn().ended {}
     pump.end_sinks(None);
-    Ok(pump)
+    stacks::tell(ask.quiet, &pump.stack_troubles());
+    Ok(pump.resolver().map(|r| r.packed()).unwrap_or_default())
 }
 
 /// Asks for the functions of every stack, and shows nothing.
-struct AllStacks;
+pub struct AllStacks;
 
 impl Sink for AllStacks {
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {

@@ -7,7 +7,7 @@ use ctf::trace::Trace;
 use engine::provider::quoting;
 use engine::request::parse;
 use engine::{Error, Result};
-use events::rules::What;
+use events::rules::{Rules, What, string};
 use lang::pattern::glob;
 use std::borrow::Cow;
 use views::timeline::Timeline;
@@ -24,20 +24,20 @@ const MOST: usize = 100;
 
 /// What is asked for, else what the trace was recorded for.
 fn asked(ask: &Ask, trace: &Trace) -> Result<Vec<Definition>> {
+    let is_shown = |what: What, text: &str| trace.shown(what, text);
     if !ask.table.spans.is_empty() {
-        let asked = ask.table.spans.iter().take(MOST).map(|text| Ok(shown(definition(text)?, trace)));
+        let asked = ask.table.spans.iter().take(MOST).map(|text| Ok(shown(definition(text)?, &is_shown)));
         return asked.collect();
     }
-    let said = (1..=MOST).map_while(|n| trace.metadata.env_str(&format!("{SAID}{n}")));
-    Ok(said.filter_map(|text| Some(shown(definition(text).ok()?, trace))).collect())
+    Ok(of_recording(trace).map(|definition| shown(definition, &is_shown)).collect())
 }
 
 /// A definition with the names that events are shown with.
-fn shown(asked: Definition, trace: &Trace) -> Definition {
+fn shown(asked: Definition, text: &dyn Fn(What, &str) -> String) -> Definition {
     let Definition { name, probes, keys, .. } = asked;
-    let probes = probes.map(|probe| trace.shown(What::Probe, &probe));
-    let keys = keys.map(|key| trace.shown(What::Name, &key));
-    Definition { name: trace.shown(What::Name, &name), probes, keys, ..asked }
+    let probes = probes.map(|probe| text(What::Probe, &probe));
+    let keys = keys.map(|key| text(What::Name, &key));
+    Definition { name: text(What::Name, &name), probes, keys, ..asked }
 }
 
 /// A picture with its spans.
@@ -131,6 +131,22 @@ pub fn need_values(ask: &Ask) -> bool {
 /// What a trace says of the spans that it is recorded for.
 pub fn said(ask: &Ask) -> impl Iterator<Item = (String, String)> + '_ {
     ask.table.spans.iter().enumerate().map(|(n, text)| (format!("{SAID}{}", n + 1), text.clone()))
+}
+
+/// What a copy of a trace says of them, with the names that its events have.
+pub fn said_again<'t>(trace: &'t Trace, rules: &'t dyn Rules) -> impl Iterator<Item = (String, String)> + 't {
+    let said = of_recording(trace).map(|d| shown(d, &|what, text| string(rules, what, text).into_owned()));
+    let text = |d: Definition| {
+        let written = Definition { probes: d.probes.map(|probe| quoting::quote(&probe)), ..d };
+        format!("{} = {}", written.name, written.text())
+    };
+    said.enumerate().map(move |(n, d)| (format!("{SAID}{}", n + 1), text(d)))
+}
+
+/// What a trace was recorded for.
+fn of_recording(trace: &Trace) -> impl Iterator<Item = Definition> + '_ {
+    let said = (1..=MOST).map_while(|n| trace.metadata.env_str(&format!("{SAID}{n}")));
+    said.filter_map(|text| definition(text).ok())
 }
 
 /// Reads a definition.

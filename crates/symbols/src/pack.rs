@@ -222,6 +222,25 @@ impl Pack {
         Some(Call { function: Some(self.string(name)?), file: None, line: 0, start, inlined: false })
     }
 
+    /// The same of another identity, with other names and files: each of these makes the new one of the old one.
+    pub fn renamed(&self, of: &Identity, name: &dyn Fn(&str) -> String, file: &dyn Fn(&str) -> String) -> Vec<u8> {
+        let mut writer = PackWriter::new(of, Some(&self.segments));
+        for (start, end, number) in &self.functions {
+            self.string(*number).iter().for_each(|old| writer.function(*start, *end, &name(old)));
+        }
+        let mut calls = Vec::new();
+        for (address, ..) in &self.addresses {
+            calls.clear();
+            self.calls(*address, &mut calls);
+            for call in &mut calls {
+                call.function = call.function.as_deref().map(|old| name(old).into());
+                call.file = call.file.as_deref().map(|old| file(old).into());
+            }
+            writer.address(*address, &calls);
+        }
+        writer.finish()
+    }
+
     fn string(&self, number: u32) -> Option<Rc<str>> {
         self.strings.get((number as usize).checked_sub(1)?).cloned()
     }
@@ -343,6 +362,26 @@ mod tests {
         assert_eq!(name(0x17ff), Some(("b".into(), 0x1000)));
         assert_eq!((name(0x1800), name(0x2001)), (None, Some(("late".into(), 0x2000))));
         assert_eq!((pack.address_of(0x210), pack.address_of(0x300)), (Some(0x1010), None));
+    }
+
+    #[test]
+    fn a_renamed_pack_knows_what_it_knew_by_other_names() {
+        let (bytes, all) = sample();
+        let (old, other) = (Pack::parse(&bytes).unwrap(), Identity::new("[hidden]", &[9]));
+        let bytes = old.renamed(&other, &|name| format!("{name}'"), &|_| "-".into());
+        assert!(!bytes.windows(4).any(|b| b == b"/x.c" || b == b"/bin"));
+        let new = Pack::parse(&bytes).unwrap();
+        assert_eq!((new.identity(), new.len(), new.address_of(0x210)), (&other, old.len(), Some(0x1010)));
+        for (address, calls) in all {
+            let mut found = Vec::new();
+            assert!(new.calls(address, &mut found));
+            assert_eq!(found.len(), calls.len());
+            for (new, old) in found.iter().zip(&calls) {
+                assert_eq!(new.function.as_deref(), old.function.as_deref().map(|n| format!("{n}'")).as_deref());
+                assert_eq!((new.file.is_some(), new.line, new.start), (old.file.is_some(), old.line, old.start));
+            }
+        }
+        assert_eq!(new.function(0x17ff).unwrap().function.as_deref(), Some("b'"));
     }
 
     #[test]

@@ -81,6 +81,7 @@ mod real_programs;
 mod record;
 mod recorded_calls;
 mod redact;
+mod redact_packed;
 mod repair;
 mod report;
 mod report_probes;

@@ -11,7 +11,11 @@ const WORDS: [&str; 2] = ["xyzzy", "plugh"];
 
 /// A trace of calls, functions and allocations with their stacks.
 fn recorded() -> Option<PathBuf> {
-    let program = testkit::compile("gcc", "secrets", "secrets.c", &["-O1", "-g"])?;
+    recorded_by(User::Me, &testkit::compile("gcc", "secrets", "secrets.c", &["-O1", "-g"])?)
+}
+
+/// That of a program.
+pub fn recorded_by(user: User, program: &str) -> Option<PathBuf> {
     let dir = lab::scratch();
     // Its name is a secret too.
     let secret = dir.join("xyzzyprogram");
@@ -35,7 +39,7 @@ fn recorded() -> Option<PathBuf> {
         "./xyzzyprogram",
         "first",
     ];
-    let out = lab::run(lab::trapline(User::Me, &words).current_dir(&dir));
+    let out = lab::run(lab::trapline(user, &words).current_dir(&dir));
     assert!(out.code() == 0 && out.stderr.is_empty(), "{} {}", out.code(), out.stderr);
     Some(dir)
 }
@@ -222,7 +226,8 @@ fn what_cannot_keep_a_secret_is_refused() {
         (&["report", "t", "--redact", "envs"][..], "nothing of this name"),
         (&["report", "t", "--redact", "/x*/"], "finds nothing everywhere"),
         (&["report", "t", "--redact", "all", "--follow"], "leave out --follow"),
-        (&["pack", "t", "--redact", "all"], "report --redact"),
+        (&["pack", "t", "--redact", "all"], "add -o NEW"),
+        (&["pack", "t", "-o", "t", "--redact", "all"], "choose a directory that does not exist yet"),
     ] {
         let out = lab::run(lab::trapline(User::Me, words).current_dir(&dir));
         assert!(out.code() != 0 && out.stderr.contains(why), "{words:?}: {}", out.stderr);

@@ -193,7 +193,7 @@ impl Data {
     }
 
     /// Bytes of a packet before its first event or record.
-    fn head_of(&self, packet: &Info) -> usize {
+    pub(crate) fn head_of(&self, packet: &Info) -> usize {
         if packet.functions.is_some() { packet.head() } else { self.format.head() }
     }
 
@@ -356,7 +356,7 @@ fn contained(notice: &mut [u8], known: &[Option<u16>]) {
 
 /// Time and length of the event at `at`, which gets this program's number for its class; else what is wrong with it.
 #[inline]
-fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
+pub(crate) fn event(bytes: &mut [u8], at: usize, known: &[Option<u16>], of: &Info) -> Result<(u64, usize), String> {
     let Some(id) = bytes.get(at + 8..at + 10).map(|b| u16::from_le_bytes([b[0], b[1]])) else {
         return Err("the packet ends within an event header".into());
     };

@@ -302,6 +302,21 @@ impl Jit {
     }
 }
 
+/// A pack of a map or a dump with other names; none where it is neither.
+pub fn renamed(file: String, old: &[u8], name: &dyn Fn(&str) -> String) -> Option<(String, Vec<u8>)> {
+    let numbers = match file.split_once('-')? {
+        ("perf", _) => 2,
+        ("jit", _) => 3,
+        _ => return None,
+    };
+    let line = |line: &str| {
+        let (at, _) = line.match_indices(' ').nth(numbers - 1)?;
+        Some(format!("{} {}\n", &line[..at], name(&line[at + 1..])))
+    };
+    let new: String = String::from_utf8_lossy(old).lines().filter_map(line).collect();
+    Some((file, new.into_bytes()))
+}
+
 /// Start, size, time and name of each line of a pack of a dump.
 fn lines_of_dump(text: &[u8]) -> Vec<Loaded> {
     let line = |line: &str| {

@@ -15,6 +15,7 @@ mod jit;
 mod kernel;
 mod packs;
 mod processes;
+mod texts;
 
 use crate::error::{Error, Result};
 use crate::maps::Maps;
@@ -34,6 +35,7 @@ use symbols::files::Identity;
 use symbols::finder::Debuginfod;
 use symbols::symbolizer::StackFrame;
 use symbols::{ModuleId, ReadAt, Symbolizer};
+pub use texts::{AsShown, Texts};
 
 /// A process whose mappings were looked up is not looked at again for so long, ns.
 const LOOK_AGAIN_NS: u64 = 50_000_000;
@@ -125,6 +127,8 @@ pub struct Resolver {
     kernel: Kernel,
     debuginfod: Option<Debuginfod>,
     vdso: Option<Rc<dyn ReadAt>>,
+    /// Files whose paths are not known: whether the trace has a pack of each.
+    hidden: HashMap<Identity, bool>,
     /// When the mappings of a process were looked up last, ns of the monotonic clock.
     looked_at: HashMap<u32, u64>,
     /// What was asked for, where it is to be packed.
@@ -173,6 +177,7 @@ impl Resolver {
             paths: HashMap::new(),
             jit: Jit::default(),
             vdso: None,
+            hidden: HashMap::new(),
             looked_at: HashMap::new(),
             asked: None,
         }
@@ -214,7 +219,10 @@ impl Resolver {
 
     fn module_of(&mut self, ev: &Event<'_>) -> Option<ModuleId> {
         let (path, build_id) = (ev.bytes_of("path"), ev.bytes_of("build_id"));
-        let identity = Identity::of_mapping(path, build_id)?;
+        let identity = match texts::hidden(ev) {
+            Some(hidden) => self.known(hidden)?,
+            None => Identity::of_mapping(path, build_id)?,
+        };
         self.mapped.note(&identity, ev);
         let vdso = if path == b"[vdso]" { self.own_vdso(build_id) } else { None };
         let id = match vdso {
@@ -223,6 +231,14 @@ impl Resolver {
         }?;
         self.paths.entry(id).or_insert_with(|| String::from_utf8_lossy(path).into());
         Some(id)
+    }
+
+    /// A file whose path is not known, if the trace knows more of it: it may be memory that is no file.
+    fn known(&mut self, hidden: Identity) -> Option<Identity> {
+        let Origin::Trace { dir, .. } = &self.origin else { return None };
+        let is_known = |of: &Identity| !of.build_id.is_empty() || packs::read(dir, of).is_some();
+        let known = *self.hidden.entry(hidden.clone()).or_insert_with_key(is_known);
+        known.then_some(hidden)
     }
 
     /// The vDSO of this kernel, where it is, or may be, the one that was mapped.

@@ -23,6 +23,14 @@ pub fn read(trace: &Path, of: &Identity) -> Option<Vec<u8>> {
     read_file(trace, &pack::file_name(of))
 }
 
+/// All packs of a trace: their names and what is in them.
+pub fn all(trace: &Path) -> Vec<(String, Vec<u8>)> {
+    let own = Folder::open(trace).and_then(|folder| folder.inner(OWN)?.inner(PACKS));
+    let names = own.and_then(|packs| packs.names()).unwrap_or_default();
+    let text = names.iter().filter_map(|name| name.to_str());
+    text.filter_map(|name| Some((name.to_owned(), read_file(trace, name)?))).collect()
+}
+
 /// The pack of this name. No link is followed.
 pub fn read_file(trace: &Path, name: &str) -> Option<Vec<u8>> {
     let folder = Folder::open(trace).ok()?.inner(OWN).ok()?.inner(PACKS).ok()?;

@@ -5,6 +5,7 @@ use super::tables::AsJson;
 use ctf::end::StreamEnd;
 use ctf::trace::Trace;
 use engine::heap::classes as heap;
+use engine::redact::MARK;
 use engine::request::functions::Functions;
 use events::StreamId;
 use events::rules::What;
@@ -154,9 +155,9 @@ fn enablings(trace: &Trace) -> Vec<trace_stats::Enabling> {
         if is_agents(&e.name) { None } else { counted(nth) }
     };
     // A filter has texts of its own.
-    let shown = |name: String| match trace.rules {
-        Some(_) => trace.shown(What::Probe, name.split(" /").next().unwrap_or_default()),
-        None => name,
+    let shown = |name: String| match (&trace.rules, name.split_once(" /")) {
+        (Some(_), Some((probe, _))) => format!("{} /{MARK}/", trace.shown(What::Probe, probe)),
+        _ => trace.shown(What::Probe, &name),
     };
     lines.map(|e| trace_stats::Enabling { kept: kept(&e), name: shown(e.name), ..e }).collect()
 }

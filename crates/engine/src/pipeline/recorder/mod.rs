@@ -173,8 +173,11 @@ fn cannot(path: &Path, e: &io::Error) -> Error {
     Error::failed(format!("-o {}", path.display()), reason(e), todo)
 }
 
-/// A random identity (RFC 4122: version 4, variant 1).
-fn identity() -> Result<[u8; 16]> {
+/// A random identity (RFC 4122: version 4, variant 1) of a trace.
+///
+/// # Errors
+/// The kernel gives no random numbers.
+pub fn identity() -> Result<[u8; 16]> {
     let mut uuid = [0; 16];
     process::random(&mut uuid).map_err(|e| Error::failed("random numbers", e.to_string(), "see getrandom(2)"))?;
     uuid[6] = uuid[6] & 0x0f | 0x40;
