@@ -78,7 +78,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     };
     let (before, after) = (call_diff::trace(a)?, call_diff::trace(b)?);
     let demangle = Demangle::of(ask, Demangle::Simple);
-    let calls = |trace| Calls::new(trace, asked(ask)?, demangle);
+    let calls = |trace| Calls::new(std::iter::once((trace, 0..=u64::MAX)), asked(ask)?, demangle);
     let (from, to) = (calls(&before)?, calls(&after)?);
     let totals = (from.totals(), to.totals());
     let diff = Diff {
@@ -107,7 +107,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
 /// Which calls are compared.
 fn asked(ask: &Ask) -> Result<Asked> {
     let selection = calls::selection(ask)?;
-    Ok(Asked { window: 0..=u64::MAX, pids: Vec::new(), wanted: Functions::default(), selection })
+    Ok(Asked { pids: Vec::new(), wanted: Functions::default(), selection })
 }
 
 /// Whether this is a trace with function calls and without stacks. What cannot be opened is reported by whoever needs it.

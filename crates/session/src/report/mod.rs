@@ -50,6 +50,7 @@ use events::{Class, Event, Schema};
 use profiles::{profile_of, without_profile};
 use progress::Progress;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -198,8 +199,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     if heap.is_empty() {
         crate::heap::past::without_views(ask)?;
     }
-    let asked = || asked_of(ask, &selection, window);
-    write_totals(ask, trace, totals, asked)?;
+    write_totals(ask, totals, || Ok(([(trace, window.from..=window.to)].into_iter(), asked_of(ask, &selection)?)))?;
     if only_totals {
         unnamed(ask, trace).iter().filter(|_| ask.quiet == 0).for_each(|why| complain(&nothing(trace, why)));
         return damage(trace, whole::tell(ask, trace, None));
@@ -375,26 +375,21 @@ fn is_fast(ask: &Ask, trace: &Trace) -> bool {
 }
 
 /// Which function calls are asked for.
-fn asked_of(ask: &Ask, selection: &Selection, window: Window) -> Result<Asked> {
-    Ok(Asked {
-        window: window.from..=window.to,
-        pids: selection.pids.clone(),
-        wanted: selected_functions(ask)?,
-        selection: calls::selection(ask)?,
-    })
+fn asked_of(ask: &Ask, selection: &Selection) -> Result<Asked> {
+    Ok(Asked { pids: selection.pids.clone(), wanted: selected_functions(ask)?, selection: calls::selection(ask)? })
 }
 
-/// Writes what function calls add up to.
-fn write_totals(
+/// Writes what function calls add up to: those of traces, each in its window of time.
+fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64>)>>(
     ask: &Ask,
-    trace: &Trace,
     views: Vec<(totals::Write, Demangle, Output)>,
-    asked: impl Fn() -> Result<Asked>,
+    asked: impl Fn() -> Result<(T, Asked)>,
 ) -> Result<()> {
     for (write, names, mut output) in views {
         let quiet = ask.quiet > 0 || output.is_terminal();
         progress::of_work(quiet, || {
-            let calls = FunctionCalls::new(trace, asked()?, Demangle::of(ask, names))?;
+            let (traces, asked) = asked()?;
+            let calls = FunctionCalls::new(traces, asked, Demangle::of(ask, names))?;
             calls.write(write, &mut totals::To { ask, output: &mut output })
         })?;
     }
@@ -425,6 +420,13 @@ struct Outcome {
     trouble: Option<Error>,
     /// Files of which no names are known, and why.
     unresolved: Vec<String>,
+}
+
+impl Outcome {
+    /// Records of function calls were read, and no event.
+    fn of_records() -> Outcome {
+        Outcome { all: true, written: true, tells: true, calls: false, trouble: None, unresolved: Vec::new() }
+    }
 }
 
 /// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
@@ -655,7 +657,8 @@ fn nothing(trace: &Trace, why: &str) -> String {
 /// That the trace has no function that `-F` and `-N` leave, if so.
 fn unnamed(ask: &Ask, trace: &Trace) -> Option<String> {
     let selection = calls::selection(ask).ok().filter(|s| !s.only.is_empty() || !s.without.is_empty())?;
-    let known = Known::new(trace, Demangle::of(ask, Demangle::Simple), &Functions::default(), &selection);
+    let known =
+        Known::new(std::iter::once(trace), Demangle::of(ask, Demangle::Simple), &Functions::default(), &selection);
     let all = "'trapline report --as functions DIR' lists them";
     (!known.has_any_of(&selection)).then(|| format!("-F and -N select none of its functions ({all})"))
 }

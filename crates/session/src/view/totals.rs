@@ -1,6 +1,6 @@
-//! Views of the function calls of a trace.
+//! Views of the function calls of a trace, or of several as one.
 //!
-//! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read the trace thread by thread,
+//! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read traces thread by thread,
 //! on all CPUs.
 
 use super::calls::{self, Demangle};
@@ -117,22 +117,44 @@ impl<C: stack::Calls> Take for ToContexts<C> {
     }
 }
 
-/// The records of a trace, and how they are read.
+/// The records of traces, and how they are read.
 pub struct Calls<'t> {
-    trace: &'t Trace,
+    parts: Vec<Part<'t>>,
     asked: Asked,
     known: Known,
+}
+
+/// The records of a trace.
+struct Part<'t> {
+    trace: &'t Trace,
+    /// Its window of time, on its own clock, ns.
+    window: RangeInclusive<u64>,
     /// When the session was stopped, ns.
     pauses: Vec<u64>,
     /// When threads have ended, once that is asked for.
     ends: OnceLock<HashMap<u32, Vec<u64>>>,
 }
 
+impl Part<'_> {
+    /// When a thread has ended that has made its last step at this time, or its process; else the trace ends.
+    fn end_of(&self, (pid, tid): (u32, u32), last: u64) -> u64 {
+        let ends = self.ends.get_or_init(|| self.trace.data.ends(&self.trace.known));
+        let of = |id: u32| ends.get(&id)?.iter().copied().find(|t| *t >= last);
+        let end = || self.trace.data.span().map_or(last, |s| s.1);
+        of(tid).or_else(|| of(pid)).unwrap_or_else(end).min(*self.window.end())
+    }
+}
+
+/// The command that was traced; of several, how many traces there are.
+pub fn command_of<'t>(mut traces: impl ExactSizeIterator<Item = &'t Trace>) -> String {
+    let all = traces.len();
+    let first = traces.next().map(|trace| trace.said("command")).unwrap_or_default();
+    if traces.all(|trace| trace.said("command") == first) { first } else { format!("{all} traces") }
+}
+
 /// Which calls are asked for.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Only those in a window of time, ns.
-    pub window: RangeInclusive<u64>,
     /// Only those of these processes and threads; of all where there are none.
     pub pids: Vec<u32>,
     /// Only records of functions with these names.
@@ -142,63 +164,84 @@ pub struct Asked {
 }
 
 impl<'t> Calls<'t> {
-    /// The calls that are asked for.
-    pub fn new(trace: &'t Trace, asked: Asked, demangle: Demangle) -> Result<Calls<'t>> {
-        if trace.data.function_threads().is_empty() {
+    /// The calls that are asked for, of traces in windows of time, ns of their own clocks.
+    ///
+    /// # Errors
+    /// None of them has function calls.
+    pub fn new(
+        traces: impl Iterator<Item = (&'t Trace, RangeInclusive<u64>)>,
+        asked: Asked,
+        demangle: Demangle,
+    ) -> Result<Calls<'t>> {
+        let part = |(trace, window): (&'t Trace, _)| {
+            let pauses = trace.data.pauses(&trace.known);
+            Part { trace, window, pauses, ends: OnceLock::new() }
+        };
+        let parts: Vec<Part<'t>> = traces.map(part).collect();
+        if parts.iter().all(|part| part.trace.data.function_threads().is_empty()) {
             let todo = "record function calls, or choose another view";
-            return Err(Error::failed(trace.dir.display().to_string(), "it has no function calls", todo));
+            let (what, why) = match &parts[..] {
+                [one] => (one.trace.dir.display().to_string(), "it has no function calls"),
+                _ => ("report".into(), "none of these traces has function calls"),
+            };
+            return Err(Error::failed(what, why, todo));
         }
-        let known = Known::new(trace, demangle, &asked.wanted, &asked.selection);
-        Ok(Calls { trace, asked, known, pauses: trace.data.pauses(&trace.known), ends: OnceLock::new() })
+        let known = Known::new(parts.iter().map(|part| part.trace), demangle, &asked.wanted, &asked.selection);
+        Ok(Calls { parts, asked, known })
     }
 
-    /// Threads, those with the most records first.
-    fn threads(&self) -> Vec<Recorded<'t>> {
-        let mut all = self.trace.data.function_threads();
-        all.sort_by_key(|t| (Reverse(t.records()), t.tid()));
+    /// Threads with the numbers of their traces, those with the most records first.
+    fn threads(&self) -> Vec<(usize, Recorded<'t>)> {
+        let of =
+            |(nth, part): (usize, &Part<'t>)| part.trace.data.function_threads().into_iter().map(move |t| (nth, t));
+        let mut all: Vec<_> = self.parts.iter().enumerate().flat_map(of).collect();
+        all.sort_by_key(|(nth, t)| (Reverse(t.records()), *nth, t.tid()));
         all
     }
 
-    /// When a thread has ended that has made its last step at this time, or its process; else the trace ends.
-    fn end_of(&self, (pid, tid): (u32, u32), last: u64) -> u64 {
-        let ends = self.ends.get_or_init(|| self.trace.data.ends(&self.trace.known));
-        let of = |id: u32| ends.get(&id)?.iter().copied().find(|t| *t >= last);
-        let end = || self.trace.data.span().map_or(last, |s| s.1);
-        of(tid).or_else(|| of(pid)).unwrap_or_else(end).min(*self.asked.window.end())
-    }
-
     /// Hands over the steps of a thread, packet by packet.
-    fn steps(&self, thread: Recorded<'t>, take: &mut impl Take) {
-        let Asked { window, pids, .. } = &self.asked;
+    fn steps(&self, (nth, thread): (usize, Recorded<'t>), take: &mut impl Take) {
+        let (part, pids) = (&self.parts[nth], &self.asked.pids);
+        let window = &part.window;
         let (mut packets, mut before_it) = (thread.packets(window.clone()), None);
-        let mut pauses = self.pauses.iter().copied().skip_while(|p| p < window.start()).peekable();
+        let mut pauses = part.pauses.iter().copied().skip_while(|p| p < window.start()).peekable();
         while let Some(packet) = packets.next() {
             if !pids.is_empty() && !pids.contains(&packet.pid) && !pids.contains(&thread.tid()) {
                 continue;
             }
             if let Some((pid, last)) = before_it.filter(|_| packet.begins && take.has_open()) {
-                let time = self.end_of((pid, thread.tid()), last).min(packet.begin);
+                let time = part.end_of((pid, thread.tid()), last).min(packet.begin);
                 take.steps(pid, std::iter::once(Step { time, what: What::End }));
             }
             take.steps(packet.pid, before(&packet));
             let is_inside = packet.begin >= *window.start() && packet.end <= *window.end();
             if pauses.peek().is_some_and(|p| *p <= packet.end) {
                 let inside = packet.records().filter(|r| is_inside || window.contains(&r.time));
-                let shown = inside.filter_map(|r| self.known.step(r));
+                let shown = inside.filter_map(|r| self.known.step(nth, r));
                 let all: Vec<Step> = shown.flat_map(|s| after_pause(&mut pauses, s)).flatten().collect();
                 take.steps(packet.pid, all.into_iter());
-            } else if is_inside && self.known.takes_all() {
+            } else if is_inside && self.known.takes_all(nth) {
                 take.steps(packet.pid, packet.records().map(step));
             } else {
                 let shown = packet.records().filter(|r| is_inside || window.contains(&r.time));
-                take.steps(packet.pid, shown.filter_map(|r| self.known.step(r)));
+                take.steps(packet.pid, shown.filter_map(|r| self.known.step(nth, r)));
             }
             before_it = Some((packet.pid, packet.end));
         }
         if let Some((pid, last)) = before_it.filter(|_| take.has_open()) {
-            let time = self.end_of((pid, thread.tid()), last);
+            let time = part.end_of((pid, thread.tid()), last);
             take.steps(pid, std::iter::once(Step { time, what: What::End }));
         }
+    }
+
+    /// Events that were lost; None where that is not known of all traces.
+    fn lost(&self) -> Option<u64> {
+        self.parts.iter().map(|part| part.trace.lost()).try_fold(0u64, |all, lost| Some(all.saturating_add(lost?)))
+    }
+
+    /// The command that was traced; of several, how many traces there are.
+    fn command(&self) -> String {
+        command_of(self.parts.iter().map(|part| part.trace))
     }
 
     /// The names of the functions.
@@ -225,7 +268,7 @@ impl<'t> Calls<'t> {
             self.steps(thread, &mut to);
             to.stack.finish(0, &mut to.calls);
             let pid = to.pid;
-            each(Thread { pid, tid: thread.tid(), comm: "" }, &contexts);
+            each(Thread { pid, tid: thread.1.tid(), comm: "" }, &contexts);
         }
     }
 
@@ -240,7 +283,7 @@ impl<'t> Calls<'t> {
     /// Stacks of functions, with the time in them.
     fn stacks(&self) -> Stacks {
         let mut stacks = Weight::Own.profile();
-        stacks.set_lost(self.trace.lost());
+        stacks.set_lost(self.lost());
         self.contexts(|thread, contexts| calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known));
         stacks
     }
@@ -261,7 +304,7 @@ pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
     let view = calls::brief(to.ask, calls.asked.selection.clone(), colour).by_thread();
     let mut view = ToView { view, thread: Thread::default(), functions: &calls.known };
     for thread in calls.threads() {
-        view.thread.tid = thread.tid();
+        view.thread.tid = thread.1.tid();
         calls.steps(thread, &mut view);
     }
     view.view.end(&calls.known, to.output.buffer());
@@ -272,7 +315,7 @@ pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
 pub fn json(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
     let (sort, most) = (calls::sort(&to.ask.table)?, calls::rows(&to.ask.table).unwrap_or(usize::MAX));
     totals_json::write(&calls.totals(), &calls.known, sort, most, to.output.buffer());
-    totals_json::lost(calls.trace.lost().unwrap_or(0), to.output.buffer());
+    totals_json::lost(calls.lost().unwrap_or(0), to.output.buffer());
     Ok(())
 }
 
@@ -288,14 +331,14 @@ pub fn graph(calls: &Calls<'_>, to: &mut To<'_>, language: Language) -> Result<(
     calls.contexts(|_, contexts| all.join(contexts));
     let most = calls::rows(&to.ask.table).unwrap_or(MOST);
     let mut edges = Edges::new(&all);
-    edges.lost = calls.trace.lost();
+    edges.lost = calls.lost();
     edges.write(language, most, &calls.known, to.output.buffer());
     Ok(())
 }
 
 /// A flame graph.
 pub fn flame(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let title = calls.trace.said("command");
+    let title = calls.command();
     let graph = Flame { title, by: By::Nothing, icicle: to.ask.profile.icicle };
     graph.write(&calls.stacks(), to.output.buffer());
     Ok(())

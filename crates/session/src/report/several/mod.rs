@@ -10,7 +10,7 @@ mod set;
 mod sinks;
 
 use super::window::Window;
-use super::{Outcome, Progress, damage, filter_of, needs_names, nothing, pids, tells, whole};
+use super::{Outcome, Progress, asked_of, damage, filter_of, needs_names, nothing, pids, tells, whole, write_totals};
 use crate::ask::{Ask, Show};
 use crate::run::interrupts::Interrupts;
 use crate::show::Told;
@@ -26,7 +26,7 @@ use engine::{Error, Result};
 use events::Class;
 use groups::Grouping;
 pub use set::{Named, Set, named};
-use sinks::Making;
+use sinks::{Making, Opened};
 use std::sync::Arc;
 use views::options::Stacks;
 
@@ -46,10 +46,16 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
     let grouping = Grouping::of(ask, set);
     let making = Making { ask, set, selection: &selection, whole, clocks, grouping, advance: Arc::clone(&advance) };
     let (apart, wanted) = apart(&making, view::wanted(ask, spans::default(ask)))?;
-    let opened = making.open(&wanted)?;
-    let status = one_by_one(ask, set, apart, wanted.is_empty())?;
-    if wanted.is_empty() {
-        return Ok(status);
+    let (of_calls, wanted) = making.totals(wanted)?;
+    let (has_totals, is_all) = (!of_calls.is_empty(), wanted.is_empty());
+    let opened = if is_all { Opened::default() } else { making.open(&wanted)? };
+    let status = one_by_one(ask, set, apart, is_all && !has_totals)?;
+    write_totals(ask, of_calls, || {
+        let parts = parts(set, (window.from, window.to)).into_iter();
+        Ok((parts.map(|part| (part.trace, part.window.0..=part.window.1)), asked_of(ask, &selection)?))
+    })?;
+    if is_all {
+        return if has_totals { end(ask, set, Outcome::of_records()) } else { Ok(status) };
     }
     let needs_all =
         |show: &Show| matches!(making.kind(&show.view).map(|kind| &kind.make), Ok(Make::Whole(_) | Make::Heap(_)));

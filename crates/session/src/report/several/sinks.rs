@@ -7,9 +7,10 @@ use crate::heap::past as heap;
 use crate::output::Output;
 use crate::report::profiles::{selected_classes, without_profile};
 use crate::show::{Shown, ToOutput};
-use crate::view::calls;
+use crate::view::calls::{self, Demangle};
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{Drawing, Style};
+use crate::view::totals::{Write, command_of};
 use crate::view::{self, Kind, Make, lines, stats, tables};
 use crate::{profile, spans};
 use ctf::trace::Trace;
@@ -59,6 +60,27 @@ impl Making<'_> {
             return Err(Error::failed("report", "none of these is a trace of trapline", todo));
         };
         view::of_trace(view, self.ask, trace)
+    }
+
+    /// Opens views of what function calls add up to; returns the others too.
+    ///
+    /// # Errors
+    /// They are asked for by host or trace, or a file cannot be made.
+    pub fn totals(&self, wanted: Vec<Show>) -> Result<(Vec<(Write, Demangle, Output)>, Vec<Show>)> {
+        let (mut totals, mut others) = (Vec::new(), Vec::new());
+        for show in wanted {
+            let kind = self.kind(&show.view)?;
+            let Make::Totals { write, names } = kind.make else {
+                others.push(show);
+                continue;
+            };
+            if self.grouping.is_some() {
+                let todo = "leave it out, or name the traces of one host or one trace";
+                return Err(Error::usage("--by", format!("--as {} is of all traces together", kind.name), todo));
+            }
+            totals.push((write, names, kind.open(show.file.as_deref())?.of_the_past()));
+        }
+        Ok((totals, others))
     }
 
     /// Opens views that take the events of all traces.
@@ -190,9 +212,7 @@ impl Making<'_> {
 
     /// The command that was traced; of several, how many traces there are.
     fn command(&self) -> String {
-        let mut all = self.set.traces.iter().map(|trace| trace.said("command"));
-        let first = all.next().unwrap_or_default();
-        if all.all(|other| other == first) { first } else { format!("{} traces", self.set.traces.len()) }
+        command_of(self.set.traces.iter())
     }
 }
 
