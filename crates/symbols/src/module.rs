@@ -147,6 +147,8 @@ impl Module {
     pub fn calls(&self, address: u64, out: &mut Vec<Call>) -> bool {
         let from = out.len();
         if self.pack().is_some_and(|p| p.calls(address, out)) {
+            // A pack has lines whether they are wanted or not.
+            out[from..].iter_mut().filter(|_| !self.lines).for_each(|call| (call.file, call.line) = (None, 0));
             return out.len() > from;
         }
         let mut calls = self.scratch.take();
