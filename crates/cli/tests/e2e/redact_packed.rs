@@ -108,9 +108,10 @@ fn what_was_asked_for_does_not_leave() {
         let filter = ["-e", "openat,close,mkdir", "--where", r#"startswith(args.pathname, "xyzzyd") || retval < 0"#];
         let record = [&["record", "-q", "-o", "t", "--span", span][..], &filter, &["--", "./xyzzyprogram", "first"]];
         run(&dir, user, &record.concat());
-        packed(&dir, "all,/xyzzy/", &["xyzzy"]);
+        // Names of calls are no secrets: what was selected is selected in the copy too.
+        packed(&dir, "all,/xyzzy|open|trap/", &["xyzzy"]);
         for view in [&["-c"][..], &["--as", "json"], &["--as", "spans"]] {
-            let more: &[&str] = &["--redact", "all,/xyzzy/"];
+            let more: &[&str] = &["--redact", "all,/xyzzy|open|trap/"];
             let (copy, trace) = (shown(&dir, "copy", view, &[]), shown(&dir, "t", view, more));
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
             assert_eq!(text(copy), text(trace), "{user:?} {view:?}");

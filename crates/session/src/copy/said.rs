@@ -4,8 +4,9 @@ use crate::spans;
 use ctf::end::End;
 use ctf::format::NO_DURATION;
 use ctf::model::EnvValue;
-use ctf::trace::Trace;
+use ctf::trace::{HOST, Trace};
 use engine::redact::MARK;
+use engine::request::select::Calls;
 use engine::stats::NotCaptured;
 use events::rules::{Rules, What, string};
 
@@ -13,19 +14,24 @@ use events::rules::{Rules, What, string};
 const NUMBERS: [&str; 6] =
     ["tracer_major", "tracer_minor", "tracer_patchlevel", "utc_offset", "string_limit", NO_DURATION];
 /// Texts of the environment, and what they are. The identity of the boot tells machines apart.
-const TEXTS: [(&str, What); 11] = [
-    ("hostname", What::Host),
+const TEXTS: [(&str, What); 8] = [
+    (HOST, What::Host),
     ("boot_id", What::Host),
     ("domain", What::Name),
-    ("tracer_name", What::Name),
     ("sysname", What::Name),
     ("kernel_release", What::Name),
     ("architecture", What::Name),
     ("command", What::CommandLine),
     ("backend", What::Name),
-    ("machine", What::Name),
-    ("select", What::Name),
 ];
+/// Texts that readers take apart: what they are checked for before they are kept as they are. Names of system calls are no secrets.
+const READ: [(&str, Check); 3] = [
+    ("tracer_name", |text| text == "trapline"),
+    ("machine", |text| matches!(text, "part" | "whole")),
+    ("select", |text| Calls::parse(text).is_ok()),
+];
+/// Whether a text is one that a reader understands.
+type Check = fn(&str) -> bool;
 /// The filter of the recording, whose text is not kept: what it has rejected is not in the copy.
 const FILTER: &str = "where";
 /// What lines of the end record that are about an enabling begin with.
@@ -38,6 +44,9 @@ pub fn env(trace: &Trace, rules: &dyn Rules) -> Vec<(String, EnvValue)> {
         let kept = match value {
             EnvValue::Int(n) => NUMBERS.contains(&&**name).then_some(EnvValue::Int(*n)),
             EnvValue::Str(_) if name == FILTER => Some(EnvValue::Str(MARK.into())),
+            EnvValue::Str(text) if READ.iter().any(|(known, is_it)| known == name && is_it(text)) => {
+                Some(value.clone())
+            }
             EnvValue::Str(text) => {
                 let what = TEXTS.iter().find(|(known, _)| known == name).map(|(_, what)| *what);
                 what.map(|what| EnvValue::Str(string(rules, what, text).into_owned()))
