@@ -32,9 +32,13 @@ impl Side {
     /// # Errors
     /// There is none, or one is no trace.
     pub fn read(name: &Path) -> Result<Side> {
-        let traces = paths(name)?.iter().map(|dir| trace(dir).map(|t| *t)).collect::<Result<Vec<_>>>()?;
+        Ok(Side::of(traces(name)?))
+    }
+
+    /// These recordings.
+    pub fn of(traces: Vec<Trace>) -> Side {
         let counts = traces.iter().map(count).collect();
-        Ok(Side { traces, counts })
+        Side { traces, counts }
     }
 
     /// Whether its events have stacks, which are compared then unless calls are asked for.
@@ -46,6 +50,14 @@ impl Side {
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(Counts::is_empty)
     }
+}
+
+/// Opens the recordings with this name, which may be a pattern.
+///
+/// # Errors
+/// There is none, or one is no trace.
+pub fn traces(name: &Path) -> Result<Vec<Trace>> {
+    paths(name)?.iter().map(|dir| trace(dir).map(|t| *t)).collect()
 }
 
 /// Opens a recording.
@@ -102,7 +114,7 @@ fn paths(name: &Path) -> Result<Vec<PathBuf>> {
 /// A view or an order that there is not, or a file that cannot be written.
 pub fn run(ask: &Ask, before: &Side, after: &Side) -> Result<u8> {
     if before.is_empty() && after.is_empty() {
-        let todo = "name one trace on each side: functions, heaps and stacks are compared by the trace";
+        let todo = "name one trace on each side: heaps and stacks are compared by the trace; --as functions compares functions";
         return Err(Error::usage("diff", "none of these has a system call", todo));
     }
     let order = ask.table.sort_by.as_deref();
@@ -129,9 +141,16 @@ pub fn run(ask: &Ask, before: &Side, after: &Side) -> Result<u8> {
         output.close();
         output.take_trouble().map_or(Ok(()), Err)?;
     }
-    let traces = || before.traces.iter().chain(&after.traces);
-    let status = traces().map(|trace| whole::tell(ask, trace, None)).collect::<Vec<_>>();
-    let all = traces().zip(status).map(|(trace, status)| crate::report::damage(trace, status));
+    tell(ask, before.traces.iter().chain(&after.traces))
+}
+
+/// Reports what traces lack. Returns the exit status.
+///
+/// # Errors
+/// One is damaged.
+pub fn tell<'t>(ask: &Ask, traces: impl Iterator<Item = &'t Trace> + Clone) -> Result<u8> {
+    let status = traces.clone().map(|trace| whole::tell(ask, trace, None)).collect::<Vec<_>>();
+    let all = traces.zip(status).map(|(trace, status)| crate::report::damage(trace, status));
     Ok(all.collect::<Result<Vec<u8>>>()?.into_iter().max().unwrap_or(0))
 }
 

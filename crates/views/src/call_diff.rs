@@ -9,11 +9,10 @@
 //! Of several runs, numbers are means; behind a time is its standard deviation. A change that is not beyond the spread of the runs is marked
 //! `~`, and stands below those that are (`spread`).
 
-mod spread;
-
 use crate::View;
 use crate::latency::By;
 use crate::latency::subject::Subject;
+use crate::spread::{Change, Spread, heading, number};
 use crate::table::{Align, Table};
 use crate::units::duration;
 use crate::write::json as w;
@@ -21,7 +20,6 @@ use events::Event;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names;
 use events::stacks;
-use spread::Spread;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The most paths that are remembered of a run, and bytes of them.
@@ -96,39 +94,6 @@ fn is_file(path: &Subject) -> bool {
     matches!(path, Subject::Path(name) if !NAMELESS.iter().any(|n| name.starts_with(n)))
 }
 
-/// From one side to the other.
-#[derive(Clone, Copy, Debug, Default)]
-struct Change {
-    before: Spread,
-    after: Spread,
-}
-
-impl Change {
-    fn size(&self) -> f64 {
-        (self.after.mean - self.before.mean).abs()
-    }
-
-    fn may_be_chance(&self) -> bool {
-        spread::may_be_chance(&self.before, &self.after)
-    }
-
-    /// Changes in their order: those that are beyond the spread first, the largest in front.
-    fn order(&self, other: &Change) -> std::cmp::Ordering {
-        let key = |change: &Change| (!change.may_be_chance(), change.size());
-        let ((a, of_a), (b, of_b)) = (key(self), key(other));
-        b.cmp(&a).then(of_b.total_cmp(&of_a))
-    }
-
-    fn signed(&self, show: impl Fn(f64) -> String) -> String {
-        let by = self.after.mean - self.before.mean;
-        if by == 0.0 {
-            return "0".into();
-        }
-        let chance = if self.may_be_chance() { "~" } else { "" };
-        format!("{chance}{}{}", if by > 0.0 { "+" } else { "-" }, show(by.abs()))
-    }
-}
-
 /// A row: calls, errors and time of a call.
 struct Row {
     name: String,
@@ -169,10 +134,6 @@ pub struct Diff<'a> {
     pub before: &'a [Counts],
     /// The runs that are compared.
     pub after: &'a [Counts],
-}
-
-fn number(n: f64) -> String {
-    if n.fract() == 0.0 { format!("{n:.0}") } else { format!("{n:.1}") }
 }
 
 fn time(ns: f64) -> String {
@@ -232,9 +193,7 @@ impl Diff<'_> {
     pub fn text(&self, sort: Sort, most: usize, out: &mut Vec<u8>) {
         let several = self.before.len() > 1 || self.after.len() > 1;
         if several {
-            let (a, b) = (self.before.len(), self.after.len());
-            let text = format!("means of {a} and {b} runs; ~ where a change may be chance (Welch's t-test, 1 %)\n\n");
-            out.extend_from_slice(text.as_bytes());
+            out.extend_from_slice(heading(self.before.len(), self.after.len()).as_bytes());
         }
         let rows = self.rows(sort);
         let changed: Vec<&Row> = rows.iter().filter(|r| r.numbers.iter().any(|n| n.size() > 0.0)).collect();
@@ -303,10 +262,7 @@ impl Diff<'_> {
             }
             for (key, change) in numbers {
                 w::key(out, key);
-                let side = |s: Spread| serde_json::json!({ "mean": s.mean, "deviation": s.deviation });
-                let chance = change.may_be_chance();
-                let (before, after) = (side(change.before), side(change.after));
-                w::value(out, &serde_json::json!({ "before": before, "after": after, "chance": chance }));
+                w::value(out, &change.json());
             }
             out.extend_from_slice(b"}\n");
         };

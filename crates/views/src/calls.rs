@@ -26,6 +26,7 @@ pub mod json;
 mod label;
 pub(crate) mod pattern;
 pub mod profile;
+pub mod runs;
 pub mod selection;
 pub mod short;
 pub mod stack;

@@ -23,6 +23,7 @@ pub mod record;
 pub mod reorder;
 pub mod schema;
 pub mod script;
+mod spread;
 pub mod stack;
 pub mod stack_table;
 pub mod summary;

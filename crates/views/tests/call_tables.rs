@@ -9,6 +9,7 @@ use views::calls::diff::{Diff, Side, Style};
 use views::calls::edges::{Edges, Language};
 use views::calls::functions::{SORTS, Sort, Table};
 use views::calls::profile::{self, Weight};
+use views::calls::runs::Runs;
 use views::calls::stack::Stack;
 use views::calls::totals::{Totals, in_parallel};
 use views::calls::{Functions, Selection, Step, stat};
@@ -187,6 +188,45 @@ fn two_traces_are_compared_by_names() {
         text(|o| same.table(Style { sort: Sort::Own, rows: 10, width: 100, colour: false }, o)),
         "No function has changed.\n"
     );
+}
+
+#[test]
+fn runs_are_compared_with_their_spread() {
+    let run =
+        |f: u64, g: u64| script(&format!("7: 0 +main 10 +f {} -f {} +g {} -g 90000 -main", 10 + f, 20000, 20000 + g));
+    let before: Vec<Script> = [(1000, 5000), (1100, 5500), (1050, 4500)].map(|(f, g)| run(f, g)).into();
+    // A function that is new in one run, and one that is slower in all.
+    let mut after: Vec<Script> = [(3000, 5100), (3150, 5600)].map(|(f, g)| run(f, g)).into();
+    after
+        .push(script("7: 0 +main 10 +f 3060 -f 20000 +g 24700 -g 30000 +new@/opt/app 30010 -new@/opt/app 90000 -main"));
+    let [old, new] =
+        [&before, &after].map(|all| all.iter().map(|s| totals(s, &Selection::default())).collect::<Vec<_>>());
+    fn sides<'s>(scripts: &'s [Script], totals: &'s [Totals]) -> Vec<Side<'s>> {
+        scripts.iter().zip(totals).map(|(s, totals)| Side { totals, functions: &s.names }).collect()
+    }
+    let (a, b) = (sides(&before, &old), sides(&after, &new));
+    let style = Style { sort: Sort::Total, rows: usize::MAX, width: 100, colour: false };
+    let runs = Runs { before: &a, after: &b };
+    expect![[r#"
+        means of 3 and 3 runs; ~ where a change may be chance (Welch's t-test, 1 %)
+
+                 total  change           self   change calls change module function
+        -------------- ------- -------------- -------- ----- ------ ------ --------
+         3.07us +-76ns +2.02us  3.07us +-76ns  +2.02us     1      0 app    f
+        5.13us +-450ns ~+133ns 5.13us +-450ns  ~+133ns     1      0 app    g
+             3ns +-5ns   ~+3ns      3ns +-5ns    ~+3ns   0.3  ~+0.3 app    new
+          90.0us +-0ns       0 81.8us +-503ns ~-2.15us     1      0 app    main
+    "#]]
+    .assert_eq(&text(|o| runs.table(style, o)));
+    expect![[r#"
+        {"v":1,"type":"change","function":"new","module":"app","calls":{"after":{"deviation":0.5773502691896258,"mean":0.3333333333333333},"before":{"deviation":0.0,"mean":0.0},"chance":true},"total_ns":{"after":{"deviation":5.773502691896257,"mean":3.3333333333333335},"before":{"deviation":0.0,"mean":0.0},"chance":true},"self_ns":{"after":{"deviation":5.773502691896257,"mean":3.3333333333333335},"before":{"deviation":0.0,"mean":0.0},"chance":true}}
+        {"v":1,"type":"change","function":"f","module":"app","calls":{"after":{"deviation":0.0,"mean":1.0},"before":{"deviation":0.0,"mean":1.0},"chance":true},"total_ns":{"after":{"deviation":76.37626158259734,"mean":3066.6666666666665},"before":{"deviation":50.0,"mean":1050.0},"chance":false},"self_ns":{"after":{"deviation":76.37626158259734,"mean":3066.6666666666665},"before":{"deviation":50.0,"mean":1050.0},"chance":false}}
+    "#]].assert_eq(&text(|o| runs.json(Sort::Calls, 2, o)));
+    let same = Runs { before: &a, after: &a };
+    assert!(text(|o| same.table(style, o)).ends_with("\n\nNo function has changed.\n"));
+    // With one run on one side, what is within the spread of the others is chance.
+    let one = Runs { before: &a[..1], after: &b };
+    assert!(text(|o| one.table(style, o)).contains("+2.0"), "{}", text(|o| one.table(style, o)));
 }
 
 #[test]

@@ -75,3 +75,40 @@ fn runs_are_compared_with_runs() {
         assert!(out.code() == 125 && out.stderr.contains("no such recording"), "{}", out.stderr);
     });
 }
+
+/// The calls of a program with another argument are others in each run, and its times are noise.
+#[test]
+fn functions_of_runs_are_compared_with_those_of_others() {
+    let Some(program) = lab::program("fib") else { return };
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let graph = |name: &str, n: &str| {
+            let path = dir.join(name).to_str().expect("UTF-8").to_string();
+            let out = lab::run(&mut lab::trapline(user, &["graph", "-q", "-o", &path, "--", &program, n]));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+        };
+        for n in 0..3 {
+            graph(&format!("old-{n}"), "8");
+            graph(&format!("new-{n}"), "10");
+        }
+        let [old, new] = ["old-*", "new-*"].map(|p| dir.join(p).to_str().expect("UTF-8").to_string());
+        let text = diff(user, &[&old, &new]);
+        assert!(text.starts_with("means of 3 and 3 runs; ~ where a change may be chance"), "{text}");
+        // fib(8) is 67 calls, fib(10) 177.
+        let row = text.lines().find(|line| line.ends_with(" fib")).unwrap_or_default();
+        assert!(row.contains(" 177 ") && row.contains(" +110 "), "{text}");
+        let json = diff(user, &["--as", "functions-json", &old, &new]);
+        let lines: Vec<serde_json::Value> = json.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+        let fib = lines.iter().find(|l| l["function"] == "fib").expect("fib");
+        assert!(fib["calls"]["chance"] == false && fib["calls"]["after"]["mean"] == 177.0, "{fib}");
+        // Of runs of one kind, counts are equal, and times differ by chance.
+        let first = dir.join("old-0").display().to_string();
+        let same = diff(user, &["--as", "functions-json", &first, &old]);
+        for line in same.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).expect("JSON")) {
+            assert_eq!(line["calls"]["before"]["mean"], line["calls"]["after"]["mean"], "{line}");
+        }
+        let out = lab::run(&mut lab::trapline(user, &["diff", "--as", "functions", "--as", "calls", &old, &new]));
+        assert!(out.code() == 2 && out.stderr.contains("run it once for each"), "{}", out.stderr);
+    });
+}

@@ -14,8 +14,8 @@ use crate::write::json as w;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-const RED: &str = "\x1b[31m";
-const GREEN: &str = "\x1b[32m";
+pub(super) const RED: &str = "\x1b[31m";
+pub(super) const GREEN: &str = "\x1b[32m";
 
 /// How the table is drawn.
 #[derive(Clone, Copy, Debug)]

@@ -57,6 +57,64 @@ pub fn may_be_chance(a: &Spread, b: &Spread) -> bool {
     difference / variance.sqrt() <= critical(freedom)
 }
 
+/// From one side to the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    /// The runs that are compared with.
+    pub before: Spread,
+    /// The runs that are compared.
+    pub after: Spread,
+}
+
+impl Change {
+    /// How far the means are apart.
+    pub fn size(&self) -> f64 {
+        (self.after.mean - self.before.mean).abs()
+    }
+
+    /// Whether the difference may be chance.
+    pub fn may_be_chance(&self) -> bool {
+        may_be_chance(&self.before, &self.after)
+    }
+
+    /// Changes in their order: those that are beyond the spread first, the largest in front.
+    pub fn order(&self, other: &Change) -> std::cmp::Ordering {
+        let key = |change: &Change| (!change.may_be_chance(), change.size());
+        let ((a, of_a), (b, of_b)) = (key(self), key(other));
+        b.cmp(&a).then(of_b.total_cmp(&of_a))
+    }
+
+    /// By how much the mean has changed, with its sign, and `~` where that may be chance; shown by a function.
+    pub fn signed(&self, show: impl Fn(f64) -> String) -> String {
+        let by = self.after.mean - self.before.mean;
+        if by == 0.0 {
+            return "0".into();
+        }
+        let chance = if self.may_be_chance() { "~" } else { "" };
+        format!("{chance}{}{}", if by > 0.0 { "+" } else { "-" }, show(by.abs()))
+    }
+
+    /// As an object.
+    pub fn json(&self) -> serde_json::Value {
+        let side = |s: Spread| serde_json::json!({ "mean": s.mean, "deviation": s.deviation });
+        serde_json::json!({
+            "before": side(self.before),
+            "after": side(self.after),
+            "chance": self.may_be_chance(),
+        })
+    }
+}
+
+/// What tables of several runs begin with.
+pub fn heading(before: usize, after: usize) -> String {
+    format!("means of {before} and {after} runs; ~ where a change may be chance (Welch's t-test, 1 %)\n\n")
+}
+
+/// A mean of counts.
+pub fn number(n: f64) -> String {
+    if n.fract() == 0.0 { format!("{n:.0}") } else { format!("{n:.1}") }
+}
+
 /// Student's t that chance exceeds in one of 100 cases, on both sides together, by degrees of freedom: between two rows the larger one
 /// (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, column 0.995).
 const CRITICAL: [(f64, f64); 22] = [
