@@ -16,6 +16,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What the metadata calls the name of the host.
+pub const HOST: &str = "hostname";
+
 /// An open trace.
 #[derive(Debug)]
 pub struct Trace {
@@ -35,6 +38,8 @@ pub struct Trace {
     pub missing: Vec<Missing>,
     /// Texts that are not to be shown.
     pub rules: Option<Arc<dyn Rules>>,
+    /// What its host is called, where it has another name than the rules give it.
+    pub host: Option<String>,
 }
 
 /// What is missing of a stream.
@@ -62,8 +67,11 @@ impl Trace {
 
     /// What its metadata says under this name, to be shown; empty where it says nothing.
     pub fn said(&self, name: &str) -> String {
+        if let (HOST, Some(host)) = (name, &self.host) {
+            return host.clone();
+        }
         let what = match name {
-            "hostname" => What::Host,
+            HOST => What::Host,
             "command" => What::CommandLine,
             _ => What::Name,
         };
@@ -146,7 +154,8 @@ pub fn open(dir: &Path) -> Result<Found, Error> {
         data = Data::open(&folder, &uuid, format)?;
     }
     let live = locked && end.is_none();
-    let mut trace = Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new(), rules: None };
+    let mut trace =
+        Trace { dir: dir.into(), metadata, known, data, end, live, missing: Vec::new(), rules: None, host: None };
     trace.missing = missing(&trace);
     Ok(Found::Native(Box::new(trace)))
 }

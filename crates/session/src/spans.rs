@@ -14,7 +14,7 @@ use views::timeline::Timeline;
 use views::timeline::spans::{Definition, without_moment};
 
 /// The views that have spans: the first where none is named.
-const VIEWS: [&str; 4] = ["spans", "spans-json", "html", "timeline"];
+pub const VIEWS: [&str; 4] = ["spans", "spans-json", "html", "timeline"];
 /// How many of the slowest a table has where nobody has said it.
 const SLOWEST: usize = 10;
 /// What a trace calls the definitions that it was recorded with: with numbers from 1.
@@ -22,14 +22,27 @@ const SAID: &str = "span_";
 /// Most definitions.
 const MOST: usize = 100;
 
-/// What is asked for, else what the trace was recorded for.
-fn asked(ask: &Ask, trace: &Trace) -> Result<Vec<Definition>> {
-    let is_shown = |what: What, text: &str| trace.shown(what, text);
-    if !ask.table.spans.is_empty() {
-        let asked = ask.table.spans.iter().take(MOST).map(|text| Ok(shown(definition(text)?, &is_shown)));
+/// What is asked for, else what the traces were recorded for.
+fn asked(ask: &Ask, traces: &[&Trace]) -> Result<Vec<Definition>> {
+    let is_shown = |trace: &Trace, definition| shown(definition, &|what, text| trace.shown(what, text));
+    if let (false, Some(trace)) = (ask.table.spans.is_empty(), traces.first()) {
+        let asked = ask.table.spans.iter().take(MOST).map(|text| Ok(is_shown(trace, definition(text)?)));
         return asked.collect();
     }
-    Ok(of_recording(trace).map(|definition| shown(definition, &is_shown)).collect())
+    let mut all: Vec<Definition> = Vec::new();
+    for (trace, definition) in traces.iter().flat_map(|trace| of_recording(trace).map(move |d| (trace, d))) {
+        let definition = is_shown(trace, definition);
+        let is_known = all.iter().any(|d| d.name == definition.name && d.text() == definition.text());
+        if !is_known && all.len() < MOST {
+            all.push(definition);
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a trace was recorded for spans.
+pub fn has_any(trace: &Trace) -> bool {
+    of_recording(trace).next().is_some()
 }
 
 /// A definition with the names that events are shown with.
@@ -40,12 +53,12 @@ fn shown(asked: Definition, text: &dyn Fn(What, &str) -> String) -> Definition {
     Definition { name: text(What::Name, &name), probes, keys, ..asked }
 }
 
-/// A picture with its spans.
+/// A picture with the spans of its traces.
 ///
 /// # Errors
 /// What is asked for is no span.
-pub fn with(ask: &Ask, trace: &Trace, timeline: Timeline) -> Result<Timeline> {
-    Ok(timeline.spans(asked(ask, trace)?, ask.table.rows.map_or(SLOWEST, |n| n as usize)))
+pub fn with(ask: &Ask, traces: &[&Trace], timeline: Timeline) -> Result<Timeline> {
+    Ok(timeline.spans(asked(ask, traces)?, ask.table.rows.map_or(SLOWEST, |n| n as usize)))
 }
 
 /// Whether a report shows spans.
@@ -61,7 +74,7 @@ pub fn are_shown(ask: &Ask, trace: &Trace, view: &str) -> Result<bool> {
             "spans, spans-json, html or timeline",
         ));
     }
-    let any = is_shown && !asked(ask, trace)?.is_empty();
+    let any = is_shown && !asked(ask, &[trace])?.is_empty();
     if !any && view.starts_with(VIEWS[0]) {
         let todo = "add --span 'NAME = PROBE .. PROBE by KEY'";
         return Err(Error::usage(format!("--as {view}"), "nothing says which spans", todo));

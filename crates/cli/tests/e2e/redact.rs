@@ -90,6 +90,29 @@ fn no_view_has_what_is_redacted() {
     assert!(tells(&of_names, &shown[1]), "{shown:?}");
 }
 
+/// Chrome's format is another writer of the same pictures, with or without system calls.
+#[test]
+fn a_picture_for_chrome_has_nothing_either() {
+    let Some(dir) = recorded() else { return };
+    for calls in [&[][..], &["--syscalls"]] {
+        let picture = |options: &[&str]| {
+            let words = [&["report", "-q", "t", "--as", "timeline=picture.json"], calls, options].concat();
+            let out = lab::run(lab::trapline(User::Me, &words).current_dir(&dir));
+            assert_eq!(out.code(), 0, "{words:?}: {}", out.stderr);
+            let text = fs::read_to_string(dir.join("picture.json")).expect("a picture");
+            let whole: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            (whole["traceEvents"].as_array().expect("events").len(), text)
+        };
+        let (events, without) = picture(&[]);
+        assert!(WORDS.iter().all(|word| without.contains(word)), "{without}");
+        for (what, gone) in [("/(?i:xyzzy|plugh)/", &WORDS[..]), ("all", &WORDS[..1])] {
+            let (same, with) = picture(&["--redact", what]);
+            assert_eq!(same, events, "--redact {what}");
+            assert!(with.contains("[redacted]") && gone.iter().all(|word| !with.contains(word)), "{what}: {with}");
+        }
+    }
+}
+
 #[test]
 fn no_table_has_what_is_redacted() {
     let Some(dir) = recorded() else { return };

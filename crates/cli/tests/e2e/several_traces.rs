@@ -262,6 +262,8 @@ fn heaps_are_added_up_and_made_by_host() {
         )
     );
     let out = report(user, &dir, &[".", "--as", "functions"]);
+    assert!(out.code() == 125 && out.stderr.contains("none of these traces has function calls"), "{}", out.stderr);
+    let out = report(user, &dir, &[".", "--as", "record"]);
     assert!(out.code() == 2 && out.stderr.contains("it shows one trace at a time"), "{}", out.stderr);
 }
 
@@ -350,4 +352,99 @@ fn functions_of_traces_keep_their_own_names() {
     apart.sort();
     assert!(apart.len() > 1);
     assert_eq!(named(&["."]), apart);
+}
+
+/// What function calls add up to is the sum of what they do in each trace, by name.
+#[test]
+fn functions_of_traces_are_added_up_by_name() {
+    let Some(program) = lab::program("fib") else { return };
+    lab::each_user(|user| {
+        let dir = place();
+        for (name, n) in [("a", "8"), ("b", "10")] {
+            let path = dir.join(name).display().to_string();
+            let out = lab::run(&mut lab::trapline(user, &["graph", "-q", "-o", &path, "--", &program, n]));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+        }
+        let sums = |traces: &[&str]| -> BTreeMap<String, [u64; 3]> {
+            let rows = objects(&shown(user, &dir, &[traces, &["--as", "functions-json"]].concat()));
+            let of = |row: &Value| ["calls", "total_ns", "self_ns"].map(|key| row[key].as_u64().expect("a number"));
+            rows.iter().map(|row| (row["function"].as_str().expect("a name").to_string(), of(row))).collect()
+        };
+        let mut wanted = sums(&["a"]);
+        for (name, numbers) in sums(&["b"]) {
+            let sum = wanted.entry(name).or_default();
+            sum.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
+        }
+        assert_eq!(sums(&["."]), wanted);
+        assert_eq!(wanted["fib"][0], 67 + 177);
+        // Whatever is written of them has all of them.
+        let folded = |traces: &[&str]| weights(&shown(user, &dir, &[traces, &["--as", "folded"]].concat()));
+        assert_eq!(folded(&["."]), folded(&["a"]) + folded(&["b"]));
+        for (view, wanted) in [("functions", " 244 "), ("stat", " 244 fib"), ("callgraph", "244x"), ("mermaid", "244x")]
+        {
+            assert!(shown(user, &dir, &[".", "--as", view]).contains(wanted), "{view}");
+        }
+        shown(user, &dir, &[".", "--as", "flame=flame.svg"]);
+        assert!(
+            fs::read_to_string(dir.join("flame.svg")).is_ok_and(|svg| svg.contains(">fib<") || svg.contains("fib"))
+        );
+        // A window of time is one of the wall clock: nothing has been called before the first trace began, a day later.
+        let out = report(user, &dir, &[".", "--as", "functions", "--from", "+1d"]);
+        assert!(out.code() == 0 && !out.out().contains(" fib"), "{}", out.out());
+        let out = report(user, &dir, &[".", "--as", "functions", "--by", "host"]);
+        assert!(out.code() == 2 && out.stderr.contains("of all traces together"), "{}", out.stderr);
+    });
+}
+
+/// Spans are those of each process of each trace, and what any trace was recorded for is shown.
+#[test]
+fn spans_are_of_all_traces() {
+    lab::each_user(|user| {
+        let dir = place();
+        let span = ["--span", "file = openat .. close by retval .. fd", "-e", "openat,close"];
+        recorded(user, &dir.join("a"), &["-e", "openat,close"], &["cat", "/etc/hostname"]);
+        recorded(user, &dir.join("b"), &span, &["cat", "/etc/hostname", "/etc/passwd"]);
+        let spans = |args: &[&str]| {
+            let found = objects(&shown(user, &dir, &[args, &["--as", "spans-json"]].concat()));
+            assert_eq!(found.len(), 1);
+            ["spans", "total_ns", "without_begin"].map(|key| found[0][key].as_u64().expect("a number"))
+        };
+        let (a, b) = (spans(&["a", span[0], span[1]]), spans(&["b"]));
+        assert!(a[0] > 0 && b[0] > a[0]);
+        assert_eq!(spans(&["."]), [0, 1, 2].map(|i| a[i] + b[i]));
+        // Nothing is joined that is of two traces: threads of equal numbers, with descriptors of equal numbers.
+        sibling(&dir.join("a"), &dir.join("c"), "web-2", 0);
+        assert_eq!(spans(&["a", "c", span[0], span[1]]), a.map(|n| 2 * n));
+        let out = report(user, &dir, &[".", "--as", "spans", "--by", "trace"]);
+        assert!(out.code() == 2 && out.stderr.contains("of all traces together"), "{}", out.stderr);
+    });
+}
+
+/// Hosts without their names are told apart, in everything that is written.
+#[test]
+fn hosts_without_names_are_told_apart() {
+    let dir = place();
+    let user = User::Me;
+    recorded(user, &dir.join("a"), &[], &["cat", "/etc/hostname"]);
+    sibling(&dir.join("a"), &dir.join("b"), "web-2", 0);
+    sibling(&dir.join("b"), &dir.join("c"), "web-3", 0);
+    let redact = ["--redact", "host"];
+    let table = |args: &[&str]| shown(user, &dir, &[args, &redact].concat());
+    let by_host = table(&["a", "b", "c", "-c", "--by", "host"]);
+    let alone = shown(user, &dir, &["a", "-c"]);
+    assert_eq!(by_host, format!("host-1:\n{alone}\nhost-2:\n{alone}\nhost-3:\n{alone}"));
+    for view in ["json", "processes-json"] {
+        let hosts: std::collections::BTreeSet<String> = objects(&table(&["a", "b", "c", "--as", view]))
+            .iter()
+            .filter_map(|line| line["host"].as_str().map(str::to_string))
+            .collect();
+        assert_eq!(hosts.into_iter().collect::<Vec<_>>(), ["host-1", "host-2", "host-3"], "{view}");
+    }
+    // A clock is corrected by the name that is not shown.
+    table(&["a", "b", "c", "--as", "parquet=out", "--clock-offset", "web-2=-1d"]);
+    let parts: Vec<String> = lab::contents(&dir.join("out")).into_keys().map(|p| p.display().to_string()).collect();
+    for host in ["host-1", "host-2", "host-3"] {
+        assert!(parts.iter().any(|p| p.contains(&format!("host={host}/"))), "{host}: {parts:?}");
+    }
+    assert!(!parts.iter().any(|p| p.contains("web-")), "{parts:?}");
 }

@@ -306,7 +306,7 @@ struct Outputs {
     /// How the last lines are made.
     lines: Option<fn(Options) -> Box<dyn View + Send>>,
     /// What function calls add up to, and how functions are called there.
-    totals: Vec<(totals::Write, Demangle, Output)>,
+    totals: Vec<totals::Opened>,
     /// Profiles.
     drawings: Vec<Drawing>,
     /// Heaps.
@@ -334,7 +334,7 @@ impl Outputs {
                 let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
                 let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
                 let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
-                let timeline = spans::with(ask, trace, timeline)?;
+                let timeline = spans::with(ask, &[trace], timeline)?;
                 self.views.push((Shown::table(Box::new(timeline)), open()?));
             }
             Make::Directory(make) => {
@@ -382,7 +382,7 @@ fn asked_of(ask: &Ask, selection: &Selection) -> Result<Asked> {
 /// Writes what function calls add up to: those of traces, each in its window of time.
 fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64>)>>(
     ask: &Ask,
-    views: Vec<(totals::Write, Demangle, Output)>,
+    views: Vec<totals::Opened>,
     asked: impl Fn() -> Result<(T, Asked)>,
 ) -> Result<()> {
     for (write, names, mut output) in views {

@@ -31,6 +31,9 @@ use views::profile::{By, Stacks, folded};
 /// Writes a view of calls.
 pub type Write = fn(&Calls<'_>, &mut To<'_>) -> Result<()>;
 
+/// A view of calls, how functions are called in it, and where it goes.
+pub type Opened = (Write, Demangle, Output);
+
 /// The options of a view, and its destination.
 pub struct To<'a> {
     /// The options.

@@ -4,8 +4,9 @@ use crate::ask::Ask;
 use crate::complain;
 use crate::report::trouble::{remedy, unreadable};
 use ctf::folder::reason;
-use ctf::trace::{Found, Trace};
+use ctf::trace::{Found, HOST, Trace};
 use engine::pipeline::functions::shown_name;
+use engine::redact::MARK;
 use engine::{Error, Result};
 use events::rules::Rules;
 use events::traces::{MOST, Origin, Renumber};
@@ -71,6 +72,7 @@ impl Set {
             Some(trouble) => complain(&format!("{trouble}; the others are shown")),
             None => {}
         }
+        pseudonyms(&mut traces);
         let origins = origins(&traces);
         correct(ask, &mut traces, &origins)?;
         let renumber = renumber(&traces);
@@ -89,6 +91,19 @@ impl Set {
     }
 }
 
+/// Tells apart hosts whose names are not shown: host-1, host-2 and so on, in the order of the traces.
+fn pseudonyms(traces: &mut [Trace]) {
+    let mut known: Vec<String> = Vec::new();
+    for trace in traces.iter_mut().filter(|trace| trace.said(HOST) == MARK) {
+        let host = trace.metadata.env_str(HOST).unwrap_or_default();
+        let nth = known.iter().position(|other| other == host).unwrap_or_else(|| {
+            known.push(host.to_owned());
+            known.len() - 1
+        });
+        trace.host = Some(format!("host-{}", nth + 1));
+    }
+}
+
 /// CLOCK_REALTIME minus the clock of a trace, ns.
 fn to_wall(trace: &Trace) -> i64 {
     let clock = trace.metadata.clock(ctf::classes::CLOCK);
@@ -99,8 +114,9 @@ fn to_wall(trace: &Trace) -> i64 {
 fn correct(ask: &Ask, traces: &mut [Trace], origins: &[Origin]) -> Result<()> {
     for text in &ask.trace.clock_offset {
         let (of, offset) = offset(text)?;
-        let is_it =
-            |(trace, origin): (&Trace, &Origin)| origin.host == of || origin.trace == of || trace.dir == Path::new(of);
+        let is_it = |(trace, origin): (&Trace, &Origin)| {
+            trace.metadata.env_str(HOST) == Some(of) || origin.trace == of || trace.dir == Path::new(of)
+        };
         let meant: Vec<usize> =
             traces.iter().zip(origins).enumerate().filter(|(_, t)| is_it(*t)).map(|(i, _)| i).collect();
         if meant.is_empty() {
@@ -155,7 +171,7 @@ fn origins(traces: &[Trace]) -> Vec<Origin> {
         let rest = common.as_ref().and_then(|c| dir.strip_prefix(c).ok()).filter(|rest| !rest.as_os_str().is_empty());
         rest.unwrap_or(dir).display().to_string()
     };
-    let host = |trace: &Trace| trace.said("hostname");
+    let host = |trace: &Trace| trace.said(HOST);
     let mut all: Vec<Origin> = traces
         .iter()
         .zip(&dirs)

@@ -7,10 +7,10 @@ use crate::heap::past as heap;
 use crate::output::Output;
 use crate::report::profiles::{selected_classes, without_profile};
 use crate::show::{Shown, ToOutput};
-use crate::view::calls::{self, Demangle};
+use crate::view::calls;
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{Drawing, Style};
-use crate::view::totals::{Write, command_of};
+use crate::view::totals::{self, command_of};
 use crate::view::{self, Kind, Make, lines, stats, tables};
 use crate::{profile, spans};
 use ctf::trace::Trace;
@@ -55,7 +55,8 @@ impl Making<'_> {
     pub fn kind(&self, view: &str) -> Result<&'static Kind> {
         let heap = self.set.traces.iter().find(|trace| view::heap::has_heap(trace));
         let stacks = self.set.traces.iter().find(|trace| crate::stacks::have_any(trace.classes()));
-        let Some(trace) = heap.or(stacks).or(self.set.traces.first()) else {
+        let spans = self.set.traces.iter().find(|trace| spans::VIEWS.contains(&view) && spans::has_any(trace));
+        let Some(trace) = spans.or(heap).or(stacks).or(self.set.traces.first()) else {
             let todo = "name the DIR of 'trapline record -o DIR'";
             return Err(Error::failed("report", "none of these is a trace of trapline", todo));
         };
@@ -66,7 +67,7 @@ impl Making<'_> {
     ///
     /// # Errors
     /// They are asked for by host or trace, or a file cannot be made.
-    pub fn totals(&self, wanted: Vec<Show>) -> Result<(Vec<(Write, Demangle, Output)>, Vec<Show>)> {
+    pub fn totals(&self, wanted: Vec<Show>) -> Result<(Vec<totals::Opened>, Vec<Show>)> {
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for show in wanted {
             let kind = self.kind(&show.view)?;
@@ -75,8 +76,7 @@ impl Making<'_> {
                 continue;
             };
             if self.grouping.is_some() {
-                let todo = "leave it out, or name the traces of one host or one trace";
-                return Err(Error::usage("--by", format!("--as {} is of all traces together", kind.name), todo));
+                return Err(together(kind));
             }
             totals.push((write, names, kind.open(show.file.as_deref())?.of_the_past()));
         }
@@ -146,11 +146,10 @@ impl Making<'_> {
                 let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
                 let timeline = Timeline::new(self.stats(), write).columns(columns.into());
                 let timeline = timeline.advance(Arc::clone(&self.advance));
-                let first = self.set.traces.first();
-                let timeline =
-                    first.map_or(Ok(Timeline::new(self.stats(), write)), |t| spans::with(ask, t, timeline))?;
-                Ok(Shown::table(Box::new(timeline)))
+                let traces: Vec<&Trace> = self.set.traces.iter().collect();
+                Ok(Shown::table(Box::new(spans::with(ask, &traces, timeline)?)))
             }
+            Make::Trace(_) | Make::Whole(_) => Err(together(kind)),
             _ => Err(alone(kind)),
         }
     }
@@ -214,6 +213,12 @@ impl Making<'_> {
     fn command(&self) -> String {
         command_of(self.set.traces.iter())
     }
+}
+
+/// What is said of a view that has no table for each host or trace.
+fn together(kind: &Kind) -> Error {
+    let why = format!("--as {} is of all traces together", kind.name);
+    Error::usage("--by", why, "leave it out, or name the traces of one host")
 }
 
 /// What is said of a view of one trace.
