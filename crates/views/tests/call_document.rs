@@ -12,6 +12,7 @@ use views::calls::edges::{Edges, Language};
 use views::calls::functions::{Sort, Table};
 use views::calls::json::Json;
 use views::calls::profile::{self, Weight};
+use views::calls::runs::Runs;
 use views::calls::stack::Stack;
 use views::calls::totals::Totals;
 use views::calls::tree::Tree;
@@ -44,6 +45,15 @@ fn totals(s: &Script) -> Totals {
     totals
 }
 
+/// Three runs compared with three others.
+fn runs(before: [u64; 3], after: [u64; 3], out: &mut Vec<u8>) {
+    let scripts = [before, after].map(|side| side.map(program));
+    let sums = scripts.each_ref().map(|side| side.each_ref().map(totals));
+    let sides = [0, 1].map(|n| [0, 1, 2].map(|i| Side { totals: &sums[n][i], functions: &scripts[n][i].names }));
+    let style = DiffStyle { sort: Sort::Total, rows: 4, width: 120, colour: false };
+    Runs { before: &sides[0], after: &sides[1] }.table(style, out);
+}
+
 fn shown() -> String {
     let (s, slower) = (program(2000), program(2600));
     let everything = Selection::default;
@@ -59,6 +69,7 @@ fn shown() -> String {
     let side = |totals, functions| Side { totals, functions };
     Diff { before: side(&before, &s.names), after: side(&after, &slower.names) }
         .table(DiffStyle { sort: Sort::Total, rows: 3, width: 100, colour: false }, &mut out);
+    runs([2000, 2010, 1990], [2600, 2590, 2610], &mut out);
     totals_json::write(&before, &s.names, Sort::Total, 1, &mut out);
     let (mut all, mut stacks) = (Contexts::default(), Weight::Own.profile());
     for (tid, steps) in s.threads() {
