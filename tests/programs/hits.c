@@ -7,6 +7,7 @@
  * hits faults N        touches N fresh pages, and says where they begin
  * hits burn MS         runs for so many milliseconds of its own time
  * hits cells N         says where a number is, waits for a line on stdin, then writes it N times and reads it once
+ * hits given N         calls given() for each of N numbers, and then adds 10 to each
  * hits wait            waits for a line on stdin, then calls rare() three times
  */
 #define _GNU_SOURCE
@@ -29,6 +30,11 @@ __attribute__((noinline)) long hot(long i)
 {
 	__asm__ volatile("" : "+r"(i));
 	return i;
+}
+
+__attribute__((noinline)) void given(long unused, volatile long *number)
+{
+	*number += 1;
 }
 
 __attribute__((noinline)) long rare(long i, const char *what)
@@ -94,6 +100,14 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n; i++)
 			cell = i;
 		rare(cell, "read");
+	} else if (!strcmp(mode, "given")) {
+		static volatile long numbers[16];
+
+		for (long i = 0; i < n; i++)
+			for (long twice = 0; twice < 2; twice++)
+				given(0, &numbers[i]);
+		for (long i = 0; i < n; i++)
+			numbers[i] += 10;
 	} else if (!strcmp(mode, "wait")) {
 		puts("ready");
 		fflush(stdout);

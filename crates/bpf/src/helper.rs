@@ -47,6 +47,7 @@ helpers! {
     PerfEventReadValue = 55 "perf_event_read_value" "`(map, flags, dst, size) -> 0 or -errno`";
     GetStack = 67 "get_stack" "`(ctx, dst, size, flags) -> bytes or -errno`";
     GetCurrentCgroupId = 80 "get_current_cgroup_id" "`() -> id`";
+    SendSignal = 109 "send_signal" "`(signal) -> 0 or -errno`: to the current process";
     ProbeReadUser = 112 "probe_read_user" "`(dst, size, address) -> 0 or -errno`; dst is zeroed on failure";
     ProbeReadKernel = 113 "probe_read_kernel" "`(dst, size, address) -> 0 or -errno`; dst is zeroed on failure";
     ProbeReadUserStr = 114 "probe_read_user_str" "`(dst, size, address) -> length with NUL or -errno`";

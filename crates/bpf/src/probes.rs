@@ -16,6 +16,7 @@ pub mod operations;
 pub mod predicates;
 mod tails;
 mod values;
+pub mod watch;
 
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;

@@ -106,6 +106,7 @@ pub fn explain(plan: &Plan, counts: &[(u32, Counts)], reach: Option<&Reach>) -> 
             let (k, first) = (n.refused.len(), first_of(&n.refused));
             lost.push(format!("{}: {cannot} at {k} of its places: {first}", e.name));
         }
+        lost.extend(e.watches.unwatched(&e.name));
         let left_out = |LeftOut { why, probes }: &LeftOut| format!("skipped, because {why}: {}", first_of(probes));
         lost.extend(e.left_out.iter().map(left_out));
         if n.recorded == 0 && (n.refused.is_empty() || !e.members.is_empty()) {

@@ -92,7 +92,7 @@ fn of_ordinary(name: &str) -> Option<Sight> {
 /// Why an ordinary user cannot use a probe, or not all of it; `None` where they can.
 pub fn note(probe: &str) -> Option<&'static str> {
     match of_ordinary(probe) {
-        None if probe.starts_with("watchpoint:") => {
+        None if probe.starts_with("watchpoint:") || probe.starts_with("asyncwatchpoint:") => {
             Some("for root only: it takes one of the four debug registers of every processor from everybody")
         }
         None => Some("for root only: it shows the kernel or other users' tasks"),
@@ -124,7 +124,7 @@ fn ordinary(probe: &str, captures: Captures) -> Result<Sight> {
         let what = match provider {
             "tracepoint" => "what this tracepoint shows of the kernel or of other tasks is",
             // A session that takes all of them leaves none for anybody else's debugger.
-            "watchpoint" => "the debug registers of all processors are",
+            "watchpoint" | "asyncwatchpoint" => "the debug registers of all processors are",
             _ => "functions and data of the kernel are",
         };
         refuse(probe, what, "run trapline as root")

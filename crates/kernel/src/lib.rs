@@ -46,6 +46,7 @@ mod target;
 mod task_ids;
 mod task_iterator;
 pub mod unwinder;
+mod watch;
 
 use attach_pids::Adopter;
 use bpf::syscalls::state;

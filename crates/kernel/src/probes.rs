@@ -8,6 +8,7 @@ use super::functions::Functions;
 use super::operations::Pending;
 use super::ring_set::RingSet;
 use crate::moved::Agents;
+use crate::watch::{self, Watching};
 use bpf::BtfOffsets;
 use bpf::probes::{self, Field, Tail, Value, Whose};
 use bpf::scratch::{self, Shape};
@@ -64,6 +65,8 @@ pub struct AttachedProbe {
     has_entries: bool,
     /// Where it captures stacks.
     areas: Option<Areas>,
+    /// Of addresses that are an argument: what is watched.
+    watching: Option<Watching>,
     /// Of operations: those that have not completed.
     pending: Option<Pending>,
     /// Operations that had not completed at the end: those that are events, and those that the filter rejected.
@@ -252,6 +255,15 @@ impl AttachedProbe {
         if let Some(pending) = &mut pending {
             links.extend(pending.attach((&maps, offsets, session), &enabling.name, functions, made)?);
         }
+        let watching = match point {
+            AttachPoint::WatchArgument(of) => Some(Watching::begin(
+                of,
+                enabling,
+                &found.program,
+                &watch::Kit { maps: &maps, offsets, session, functions, agents, whose: &whose },
+            )?),
+            _ => None,
+        };
         let moved = found.attached.moved;
         let refused_place = |nth: usize| {
             let name = name_of_site(enabling, point, nth);
@@ -279,6 +291,7 @@ impl AttachedProbe {
             detaching: None,
             has_entries: before.is_some(),
             areas: memory.areas,
+            watching,
             pending,
             unfinished: (0, 0),
         }))
@@ -291,6 +304,7 @@ impl AttachedProbe {
 
     /// Detaches the program; the links that take long to close are returned.
     pub fn detach(&mut self) -> &[Link] {
+        self.watching = None;
         if !self.slow {
             self.links.clear();
         }
@@ -308,9 +322,10 @@ impl AttachedProbe {
             return;
         }
         self.stop();
-        let links = std::mem::take(&mut self.links);
+        let (links, watching) = (std::mem::take(&mut self.links), self.watching.take());
         // Where no thread can be started, the links are closed here.
-        self.detaching = std::thread::Builder::new().name("trapline-detach".into()).spawn(move || drop(links)).ok();
+        self.detaching =
+            std::thread::Builder::new().name("trapline-detach".into()).spawn(move || drop((links, watching))).ok();
     }
 
     /// Whether the program of a disabled probe runs no more, and is still loaded.

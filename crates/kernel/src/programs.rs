@@ -137,7 +137,7 @@ pub(super) fn programs(plan: &Plan, single: Option<&[Single]>) -> Vec<Wanted> {
 
 /// Whether tasks may have events after they have announced their end: those of probes in the kernel.
 pub(super) fn sees_threads_go(plan: &Plan) -> bool {
-    let in_kernel = |e: &Arc<ProbeEnabling>| e.point.as_ref().is_some_and(|p| p.file().is_none());
+    let in_kernel = |e: &Arc<ProbeEnabling>| e.point.as_ref().is_some_and(|p| p.in_file().is_none());
     !matches!(plan.target, PlanTarget::All { .. }) && (plan.named || plan.probes().any(in_kernel))
 }
 

@@ -33,7 +33,8 @@ fn every_provider_is_listed_by_its_name() {
         assert_eq!(found(user, &["software:minor*:7"]), "software:minor-faults:7\n");
         assert_eq!(found(user, &["watchpoint:4096:8:wr"]), "watchpoint:0x1000:8:rw\n");
         assert!(found(user, &["-v", "watchpoint:0x1000:2:w"]).contains("(void *addr, uint16 value)"));
-        assert_eq!(found(user, &["watchpoint"]), "watchpoint:ADDR:LEN:MODE\n");
+        let forms = "watchpoint:ADDR:LEN:MODE\nwatchpoint:PATH:FUNCTION+argN:LEN:MODE\n";
+        assert_eq!(found(user, &["watchpoint"]), forms);
         assert_eq!(found(user, &["syscall"]), found(user, &[]));
         assert_eq!(found(user, &["syscall:dup?"]), "syscall:dup2\nsyscall:dup3\n");
         assert!(missing(user, "function").1.contains("trapline list 'uprobe:PROGRAM:*'"));

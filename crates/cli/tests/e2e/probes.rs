@@ -345,6 +345,33 @@ fn accesses_to_an_address_are_counted() {
 }
 
 #[test]
+fn what_functions_are_called_with_is_watched_from_the_first_call_on() {
+    let Some(p) = tools("hits") else { return };
+    let probe = format!("watchpoint:{p}:given+arg1:8:w");
+    // Another session may have the registers of a moment.
+    let (words, dir, stats) = options(&["-e", &probe], &[&p, "given", "6"]);
+    let out = lab::run(&mut lab::trapline(User::Me, &words));
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    let said = out.stderr.clone();
+    let r = read(dir, stats, out);
+    let values = r.numbers(&probe, "value");
+    let watched = values.iter().filter(|v| **v == 1).count();
+    if watched == 0 {
+        return lab::skip("debug registers", said.trim());
+    }
+    // Of each number all three writes are there: the process waits until it is watched. x86 has four registers.
+    assert!(watched <= 4, "{values:?}");
+    assert_eq!(values[..2 * watched], [1, 2].repeat(watched), "{said}");
+    assert_eq!(values[2 * watched..], vec![12; watched], "{said}");
+    let unwatched =
+        format!("{probe}: the addresses of {} calls were not watched: all debug registers", 2 * (6 - watched));
+    assert!(said.contains(&unwatched), "{said}");
+    let odd = format!("watchpoint:{p}:given+arg0:8:w");
+    let said = lab::run(&mut lab::trapline(User::Me, &["record", "-e", &odd, "--", &p, "given", "1"])).stderr;
+    assert!(said.contains("nothing recorded") && !said.contains("not watched"), "{said}");
+}
+
+#[test]
 fn a_flood_takes_nothing_from_a_rare_probe() {
     let Some(p) = tools("hits") else { return };
     let [hot, rare] = ["hot", "rare"].map(|f| format!("uprobe:{p}:{f}"));

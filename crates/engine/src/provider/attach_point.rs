@@ -80,6 +80,22 @@ pub enum AttachPoint {
         /// What is watched.
         access: Access,
     },
+    /// Addresses that are an argument of calls of a function.
+    WatchArgument(ArgumentWatch),
+}
+
+/// Addresses that are an argument of calls of a function: each is watched from its first call on.
+pub struct ArgumentWatch {
+    /// Where the function is entered.
+    pub entries: FilePoint,
+    /// The number of its argument.
+    pub argument: u8,
+    /// Bytes.
+    pub len: u8,
+    /// What is watched.
+    pub access: Access,
+    /// The process is stopped until the address is watched.
+    pub stops: bool,
 }
 
 /// A function of the kernel.
@@ -114,7 +130,10 @@ impl AttachPoint {
 
     /// The file that it is in.
     pub fn file(&self) -> Option<&Path> {
-        self.in_file()?.path()
+        match self {
+            AttachPoint::WatchArgument(of) => of.entries.path(),
+            _ => self.in_file()?.path(),
+        }
     }
 
     /// Whether its events last: they have a start and a result.
@@ -138,6 +157,6 @@ impl AttachPoint {
 
     /// Whether it is an address, which means something in the target's processes only.
     pub fn is_address(&self) -> bool {
-        matches!(self, AttachPoint::Watch { .. })
+        matches!(self, AttachPoint::Watch { .. } | AttachPoint::WatchArgument(_))
     }
 }

@@ -29,6 +29,8 @@ pub enum ArgLocation {
     RecordReference(u32),
     /// The address that a perf event is about: the one that has faulted, the one that is watched.
     EventAddress,
+    /// In the memory of the process, at that address.
+    AtEventAddress,
     /// An address: so far from the instruction that was reached.
     Distance(i64),
     /// Not known.

@@ -19,3 +19,4 @@ pub mod parse;
 pub mod probe_enabling;
 pub mod returns;
 pub mod select;
+pub mod watches;

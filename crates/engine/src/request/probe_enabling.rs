@@ -9,6 +9,7 @@ use crate::provider::{self, ArgInfo, ArgLocation, AttachPoint, Encoding, LeftOut
 use crate::request::collecting::Refusals;
 use crate::request::expression::Expression;
 use crate::request::parse::{Request, class, is_probe, label, mistake};
+use crate::request::watches::Watches;
 use crate::rights::{self, Sight};
 use crate::target::Target;
 use events::dynamic;
@@ -151,6 +152,8 @@ pub struct ProbeEnabling {
     pub predicates: Option<crate::request::collecting::Predicates>,
     /// Where it is said which of both the kernel has refused.
     pub refusals: Refusals,
+    /// Of addresses that are an argument: what is watched.
+    pub watches: Watches,
 }
 
 impl ProbeEnabling {
@@ -359,6 +362,7 @@ fn of_session(name: &str, request: &Request) -> Result<ProbeEnabling> {
         collects: None,
         predicates: None,
         refusals: Refusals::default(),
+        watches: Watches::default(),
     })
 }
 
@@ -441,6 +445,7 @@ fn of(ready: provider::Ready, wanted: Wanted<'_>) -> Result<ProbeEnabling> {
         collects: None,
         predicates: None,
         refusals: Refusals::default(),
+        watches: Watches::default(),
     })
 }
 

@@ -9,7 +9,7 @@
 pub mod attempt;
 mod function;
 pub mod operation;
-mod perf_event;
+pub(crate) mod perf_event;
 mod raw_tracepoint;
 mod registers;
 mod tracepoint;
@@ -88,6 +88,7 @@ pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64], agents: &'p Agents) 
         AttachPoint::Watch { address, len, access } => {
             vec![Box::new(perf_event::Watch { address: *address, len: *len, access: *access })]
         }
+        AttachPoint::WatchArgument(_) => vec![Box::new(perf_event::WatchLater)],
     }
 }
 
@@ -115,6 +116,13 @@ pub fn how(point: &AttachPoint) -> String {
         AttachPoint::Clock { every_cpu: false, .. } => "a perf clock on one CPU".into(),
         AttachPoint::Counter { .. } => "a perf counter on every CPU: what hits the target".into(),
         AttachPoint::Watch { .. } => "a debug register of every CPU (perf): accesses by the target".into(),
+        AttachPoint::WatchArgument(of) => {
+            let stops = if of.stops { ", which stops the process until then" } else { "" };
+            format!(
+                "debug registers of every CPU (perf), armed at the function's entry ({}){stops}",
+                uprobe::how(&of.entries)
+            )
+        }
     }
 }
 

@@ -26,6 +26,7 @@ const ADDRESS: i16 = 176;
 fn value(at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
     match at {
         ArgLocation::EventAddress => Some(Value::Context { off: ADDRESS, size, signed }),
+        ArgLocation::AtEventAddress => Some(Value::User { base: Some(ADDRESS), index: None, disp: 0, size, signed }),
         at => registers::value(at, size, signed),
     }
 }
@@ -85,6 +86,28 @@ impl Way for Counted {
     }
 }
 
+/// Has a debug register of each CPU watch an address.
+pub fn watch(program: &Program, address: u64, len: u8, access: Access) -> io::Result<Attached> {
+    on(sys::processors::online()?, program, |cpu| perf::watch(address, len, access, cpu))
+}
+
+/// Debug registers that watch what functions are called with ([`crate::watch`]): nothing, when the session begins.
+pub struct WatchLater;
+
+impl Way for WatchLater {
+    fn spec<'a>(&'a self, name: &'a str, insns: &'a [u8]) -> ProgramSpec<'a> {
+        spec(name, insns)
+    }
+
+    fn attach(&self, _: &Program) -> io::Result<Attached> {
+        Ok(Attached::default())
+    }
+
+    fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
+        value(at, size, signed)
+    }
+}
+
 /// A debug register of each CPU.
 pub struct Watch {
     pub address: u64,
@@ -98,7 +121,7 @@ impl Way for Watch {
     }
 
     fn attach(&self, program: &Program) -> io::Result<Attached> {
-        on(sys::processors::online()?, program, |cpu| perf::watch(self.address, self.len, self.access, cpu))
+        watch(program, self.address, self.len, self.access)
     }
 
     fn value(&self, at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {

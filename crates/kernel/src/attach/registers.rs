@@ -48,9 +48,11 @@ pub fn value(at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
         }
         ArgLocation::Constant(n) => Some(Value::Constant(*n)),
         ArgLocation::Distance(plus) => Some(Value::Sum { off: offset("rip")?, plus: *plus }),
-        ArgLocation::Record(_) | ArgLocation::RecordReference(_) | ArgLocation::EventAddress | ArgLocation::Unknown => {
-            None
-        }
+        ArgLocation::Record(_)
+        | ArgLocation::RecordReference(_)
+        | ArgLocation::EventAddress
+        | ArgLocation::AtEventAddress
+        | ArgLocation::Unknown => None,
     }
 }
 

@@ -94,8 +94,8 @@ providers! {
     "kretprobe" ["kr"] ["FUNCTION" "MODULE:FUNCTION"] false Arguments::Result, true, "the return of a function of the kernel";
     "fentry" ["f" "kfunc"] ["FUNCTION" "MODULE:FUNCTION"] false Named, true, "the entry of a function of the kernel, by its types";
     "fexit" ["fr" "kretfunc"] ["FUNCTION" "MODULE:FUNCTION"] false Spans, true, "the return of a function of the kernel, by its types";
-    "watchpoint" ["w"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, true, "an access to memory";
-    "asyncwatchpoint" ["aw"] ["ADDRESS:LENGTH:MODE"] false Arguments::None, false, "watchpoint does the same";
+    "watchpoint" ["w"] ["ADDRESS:LENGTH:MODE" "FUNCTION+argN:LENGTH:MODE" "PATH:FUNCTION+argN:LENGTH:MODE"] true Named, true, "an access to memory";
+    "asyncwatchpoint" ["aw"] ["FUNCTION+argN:LENGTH:MODE" "PATH:FUNCTION+argN:LENGTH:MODE"] true Named, true, "an access to memory, from shortly after the call of a function on";
     "self" [] ["signal:SIGUSR1"] false Arguments::None, true, "a signal that trapline itself gets";
     "iter" ["it"] ["OBJECT"] false Named, true, "each object of the kernel, once: task, task_file, task_vma";
     "test" [] ["NAME"] false Arguments::None, true, "a test of the script, which `trapline test FILE` runs";

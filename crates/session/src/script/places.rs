@@ -171,6 +171,14 @@ impl Catalogue {
                 Kind::Probes(format!("usdt:{}:{}", quoted(&self.file(path)), rest.join(":")))
             }
             ("rawtracepoint", [.., name]) => Kind::Probes(format!("rawtracepoint:{name}")),
+            ("watchpoint" | "asyncwatchpoint", [function, len, mode]) if function.contains("+arg") => {
+                let program = quoted(self.program.as_deref().unwrap_or_default());
+                Kind::Probes(format!("{}:{program}:{}:{len}:{mode}", point.provider.name, quoted(function)))
+            }
+            ("watchpoint" | "asyncwatchpoint", [path, function, len, mode]) => {
+                let (path, function) = (quoted(&self.file(path)), quoted(function));
+                Kind::Probes(format!("{}:{path}:{function}:{len}:{mode}", point.provider.name))
+            }
             ("software" | "hardware", [name, count @ ..]) => {
                 let (name, default) = counter(name);
                 let count = count.first().map_or(default.to_string(), |n| (*n).into());

@@ -166,6 +166,11 @@ impl Program {
         unsafe { load_with_log(Command::ProgLoad, spec.name, attr, log) }.map(Program)
     }
 
+    /// Another descriptor of it.
+    pub fn try_clone(&self) -> io::Result<Program> {
+        self.0.try_clone().map(Program)
+    }
+
     /// Runs a raw tracepoint's program once, in this thread, with these arguments; what it returns (Linux 5.10).
     pub fn test_run(&self, arguments: &[u64]) -> io::Result<u32> {
         let size = u32::try_from(size_of_val(arguments)).map_err(|_| invalid_input())?;
