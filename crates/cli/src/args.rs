@@ -1040,6 +1040,10 @@ fn session_args() -> Vec<Arg> {
 
 /// Reads the command line of a process that has begun at `started`, ns of the monotonic clock. One without a subcommand, or with another mistake, has been answered: its exit status.
 pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand, ExitCode> {
+    if is_peer(argv) && argv.get(1).is_some_and(|word| word == "--version" || word == "-V") {
+        let line = format!("bpftrace v{PEER} (trapline {})\n", env!("CARGO_PKG_VERSION"));
+        return Err(ExitCode::from(session::output::to_stdout(line.as_bytes()).unwrap_or(125)));
+    }
     let argv = &*with_run(argv);
     let matches = command().try_get_matches_from(argv);
     let matches = match column(argv, &matches) {
@@ -1050,10 +1054,19 @@ pub fn parse(argv: &[OsString], started: u64) -> std::result::Result<Subcommand,
     ask::subcommand(&matches, started).ok_or(ExitCode::from(2))
 }
 
-/// The command line with `run` where a script stands alone: `trapline -e SCRIPT`, and what is called `bpftrace`, of which `-l` lists probes.
+/// The version of bpftrace whose language scripts are written in: programs that run it ask for that.
+const PEER: &str = "0.26.1";
+
+/// Whether it was called by the name `bpftrace`.
+fn is_peer(argv: &[OsString]) -> bool {
+    argv.first().and_then(|name| std::path::Path::new(name).file_name()).is_some_and(|name| name == "bpftrace")
+}
+
+/// The command line with `run` where a script stands alone: `trapline -e SCRIPT`, and what is called `bpftrace`, of which `-l` lists probes, and
+/// `--info` says what works.
 fn with_run(argv: &[OsString]) -> Cow<'_, [OsString]> {
     let Some((name, rest)) = argv.split_first() else { return Cow::Borrowed(argv) };
-    let is_peer = std::path::Path::new(name).file_name().is_some_and(|n| n == "bpftrace");
+    let is_peer = is_peer(argv);
     let first = rest.first().map(|w| w.to_string_lossy()).unwrap_or_default();
     let command = match &*first {
         "-l" | "-lv" | "-vl" if is_peer => {
@@ -1064,7 +1077,8 @@ fn with_run(argv: &[OsString]) -> Cow<'_, [OsString]> {
                 .chain(rest[1..].to_vec())
                 .collect();
         }
-        "--version" | "-V" | "--help" | "-h" => return Cow::Borrowed(argv),
+        "--info" if is_peer => return vec![name.clone(), "doctor".into()].into(),
+        "--version" | "-V" | "--help" | "-h" if !is_peer => return Cow::Borrowed(argv),
         _ if is_peer || first == "-e" => "run",
         _ => return Cow::Borrowed(argv),
     };

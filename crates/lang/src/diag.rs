@@ -260,6 +260,12 @@ pub fn start(name: &str, span: Span, text: &str) -> String {
     format!("{}:{}:{}", printable(at.name), at.line, at.column)
 }
 
+/// Where it begins, from 1 on.
+pub fn line_and_column(name: &str, span: Span, text: &str) -> (usize, usize) {
+    let at = Place::of(name, span, text);
+    (at.line, at.column)
+}
+
 /// `NAME:LINE:COLUMN-COLUMN`
 pub fn place(name: &str, span: Span, text: &str) -> String {
     let at = Place::of(name, span, text);

@@ -58,8 +58,14 @@ const LONG: Duration = Duration::from_secs(20);
 
 fn try_it(text: &str) {
     let positional = vec!["1".into(), "abc".into(), "\0\u{1b}\"".into(), "-".repeat(30)];
-    let params =
-        Parameters { positional, named: vec![("a".into(), "x".into())], config: vec![], may_run: false, only: None };
+    let params = Parameters {
+        positional,
+        named: vec![("a".into(), "x".into())],
+        config: vec![],
+        may_run: false,
+        failures: 2,
+        only: None,
+    };
     let start = Instant::now();
     let messages = match compile(text, &params, &Known::default()) {
         Ok(p) => {

@@ -456,6 +456,8 @@ pub struct Scripts {
     pub raw_strings: bool,
     /// `--unsafe`: it may run commands.
     pub may_run: bool,
+    /// Operations that fail are said; from 2 on, reads too.
+    pub failures: u8,
     /// `--dry-run`
     pub dry_run: bool,
     /// `--watch`: it runs anew each time its file is saved.

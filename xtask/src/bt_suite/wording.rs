@@ -38,6 +38,20 @@ pub const REWORDED: &[(&str, &str, &str)] = &[
     ("other.unroll_min_value", "ERROR: not a number from 1 to 100", OWN),
     ("probe.uprobe_offset_fail_size", r"ERROR: uprobe:/bin/bash:echo_builtin\+1000000: the offset is outside", OWN),
     ("probe.tracepoint_missing", "ERROR: tracepoint:syscalls:nonsense: no such probe", OWN),
+    (
+        "watchpoint.many_function_probes",
+        "were not watched: all debug registers of a processor were taken, and x86 has four",
+        OWN,
+    ),
+    (
+        "watchpoint.wildcarded_function",
+        "were not watched: all debug registers of a processor were taken, and x86 has four",
+        OWN,
+    ),
+    ("watchpoint.unique_probe_bodies", r"increment_0\+arg0:4:w!", "probes have the names by which they were asked for"),
+    ("basic.it shows usage with help flag", r"Usage: trapline run \[OPTIONS\] FILE", OWN),
+    ("basic.it shows usage with bad flag", "^trapline: -i: no such option", OWN),
+    ("basic.info flag", r"^ok\s+kernel\s+Linux", OWN),
     ("usdt.\"usdt duplicated markers\"", r"Attached 2 probes\n999\s*100", "no empty line is before the script's own"),
 ];
 

@@ -19,6 +19,8 @@ pub enum From {
     Nsecs,
     /// The address of the kernel's structure of the task.
     Task,
+    /// The address of the program's context.
+    Context,
     /// Ticks of the kernel's clock.
     Jiffies,
     /// The NUMA node.

@@ -3,7 +3,7 @@
 //! Values lie on the stack, below the slots of the frame: a word each, then one to read memory into; intermediate numbers are at its end.
 
 use super::clause::{From, Number};
-use super::fields::{Plan, Value, value};
+use super::fields::{Plan, Value, context, value};
 use crate::asm::Assembler;
 use crate::expr::{Generator, Place};
 use crate::filter;
@@ -83,6 +83,15 @@ pub(super) fn read(e: &mut Emitter<'_>, plan: &Plan<'_>, from: From, at: i16) {
                 _ => Helper::KtimeGetTaiNs,
             });
             e.mov(R1, R0);
+        }
+        From::Context => {
+            // Read from where it lies, it is a number, with which one may calculate.
+            context(e);
+            e.store(Size::D, R10, at, R2);
+            e.slot_address(R1, at);
+            e.mov(R2, 8);
+            e.mov(R3, R1);
+            return e.call(Helper::ProbeReadKernel);
         }
         From::Uid => value(e, &Value::Uid),
         From::Gid => value(e, &Value::Gid),

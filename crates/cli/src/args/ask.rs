@@ -309,6 +309,7 @@ fn script(m: &ArgMatches) -> Scripts {
         config: texts(m, "config"),
         raw_strings: flag(m, "raw-strings"),
         may_run: flag(m, "unsafe"),
+        failures: one(m, "failures").unwrap_or(0),
         dry_run: flag(m, "dry-run"),
         watch: flag(m, "watch"),
         reader: one(m, "for"),

@@ -50,7 +50,7 @@ const HEADINGS: &[(&str, &str)] = &[
     ),
     (
         "Output",
-        "format raw-strings dry-run watch output output-append-mode output-separately quiet quiet-set stats explain",
+        "format raw-strings dry-run watch failures output output-append-mode output-separately quiet quiet-set stats explain",
     ),
     (
         "How it is traced",

@@ -57,6 +57,13 @@ pub(super) fn run(c: Command) -> Command {
     .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
     .arg(long_flag("force", "Set return probes even if they may break the program"))
     .arg(long_flag("unsafe", "Let the script run commands: system()"))
+    .arg(
+        Arg::new("failures")
+            .short('k')
+            .long("failures")
+            .action(ArgAction::Count)
+            .help("Say which operations of the script on maps fail; -kk: reads of memory and of keys too"),
+    )
     .arg(long_flag("watch", "Run the script anew each time FILE is saved"))
     .arg(flag("dry-run", 'd', "Check the script, and do nothing"))
     .args(OF_THE_PEER.map(|(name, short)| {

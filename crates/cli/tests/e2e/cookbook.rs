@@ -77,6 +77,7 @@ pub fn programs(dir: &Path) -> Option<()> {
         ("hot", "cookbook/hot.c"),
         ("cache", "cookbook/cache.c"),
         ("shop", "cookbook/shop.c"),
+        ("total", "cookbook/total.c"),
         ("parent", "cookbook/parent.c"),
         ("waits", "cookbook/waits.c"),
         ("window", "cookbook/window.c"),

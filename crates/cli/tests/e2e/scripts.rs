@@ -249,6 +249,10 @@ fn other_names_of_the_command_are_known() {
     assert_eq!(out.stderr, "ERROR: failed to open file '/no': No such file or directory\n");
     let out = lab::run(&mut lab::as_user(User::Me, &[link, "-l", "software:*"]));
     assert!(out.out().contains("software:page-faults"), "{}", out.out());
+    let said = |option: &str| lab::run(&mut lab::as_user(User::Me, &[link, option])).out();
+    assert_eq!(said("--version"), format!("bpftrace v0.26.1 (trapline {})\n", env!("CARGO_PKG_VERSION")));
+    assert!(said("--help").contains("Usage: trapline run [OPTIONS] FILE"), "{}", said("--help"));
+    assert!(said("--info").contains("kernel backend (eBPF)"), "{}", said("--info"));
 }
 
 const STRUCTURES: &str = "struct inner { int n; const char *name; char tag[8]; };
@@ -828,4 +832,74 @@ test.bt: ";
         let out = run(User::Me, &["test", file]);
         assert!(out.code() == 125 && out.stderr.contains(says), "{}", out.stderr);
     }
+}
+
+#[test]
+fn operations_that_fail_are_said() {
+    let text = "struct foo { int a; }; begin { @a[1] = 1; delete(@a[2]); print(@a[3]); @b = @a[3]; $x = ((struct foo *)8)->a; exit(); }";
+    let run = |user, options: &[&str]| {
+        let words = [&["run", "-e", text, "--config", "print_maps_on_exit=false"], options].concat();
+        lab::run(&mut lab::trapline(user, &words))
+    };
+    let deleted = "stdin:1:43-56: WARNING: Failed to map_delete_elem: No such file or directory (-2)";
+    let out = run(User::Nobody, &[]);
+    assert_eq!((out.code(), out.stderr.trim()), (0, "Attached 1 probe"));
+    let out = run(User::Nobody, &["-k"]);
+    assert_eq!((out.code(), out.stderr.contains(deleted)), (0, true), "{}", out.stderr);
+    assert!(!out.stderr.contains("lookup"), "{}", out.stderr);
+    let out = run(User::Nobody, &["-kk"]);
+    let read = "Failed to map_lookup_elem: 0\n";
+    assert!(out.stderr.contains(deleted) && out.stderr.contains(read), "{}", out.stderr);
+    assert!(out.stderr.contains("Failed to probe_read: Bad address (-14)"), "{}", out.stderr);
+    let out = run(User::Nobody, &["-kk", "-q", "-f", "json"]);
+    let line =
+        "{\"type\": \"helper_error\", \"helper\": \"map_delete_elem\", \"retcode\": -2, \"line\": 1, \"col\": 43}";
+    assert_eq!(out.out().lines().next(), Some(line));
+    let full = "begin { @[1] = 1; @[2] = 1; exit(); }";
+    let words = ["run", "-k", "-e", full, "--config", "max_map_keys=1"];
+    let out = lab::run(&mut lab::trapline(User::Nobody, &words));
+    assert!(out.stderr.contains("WARNING: Failed to map_update_elem: Argument list too long (-7)"), "{}", out.stderr);
+}
+
+#[test]
+fn memory_of_events_that_is_not_there_is_said() {
+    let Some(p) = super::probes::tools("hits") else { return };
+    let text = format!("uprobe:{p}:rare {{ printf(\"%s\", str(arg0)); }}");
+    let out = lab::run(&mut lab::trapline(User::Me, &["run", "-kk", "-e", &text, "-c", &format!("{p} flood 1 2")]));
+    let said = out.stderr.matches("Failed to probe_read: Bad address (-14)").count();
+    assert_eq!((out.code(), said), (0, 2), "{}", out.stderr);
+}
+
+#[test]
+fn addresses_are_watched_until_they_are_not() {
+    let Some(p) = super::probes::tools("hits") else { return };
+    let text = "watchpoint:given+arg1:8:w { @n = count(); @last = args.value; if (args.value == 2) { unwatch(args.addr); } } end { printf(\"%d %d\\n\", (int64)@n, @last); }";
+    let of = |text: &str, mode: &str| {
+        let words = ["run", "-q", "--config", "print_maps_on_exit=false", "-e", text, "-c", &format!("{p} {mode}")];
+        lab::run(&mut lab::trapline(User::Me, &words))
+    };
+    let out = of(text, "given 1");
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+    if out.stderr.contains("debug registers") {
+        return lab::skip("debug registers", out.stderr.trim());
+    }
+    // It may take trapline some time to come to the event.
+    assert!(["2 2", "3 12"].contains(&out.out().trim()), "{}", out.out());
+    let text = text.replace("watchpoint", "asyncwatchpoint");
+    let out = of(&text, "given 1");
+    assert_eq!(out.code(), 0, "{}", out.stderr);
+}
+
+#[test]
+fn the_context_of_programs_has_an_address() {
+    let Some(p) = super::probes::tools("hits") else { return };
+    // Of `struct pt_regs`, the first argument is at 112 (rdi).
+    let text = format!(
+        "struct registers {{ uint64 before[14]; uint64 di; }}; uprobe:{p}:rare {{ @[((struct registers *)ctx)->di == arg0] = count(); @c[ctx != 0] = count(); }}"
+    );
+    let out = script(User::Me, &text, &format!("{p} flood 1 3"));
+    assert_eq!(out.trim(), "@[true]: 3\n@c[true]: 3");
+    let words = ["run", "-e", "profile:hz:99 { print(ctx); }", "-c", "true"];
+    let out = lab::run(&mut lab::trapline(User::Me, &words));
+    assert!(out.code() == 2 && out.stderr.contains("'ctx' is not known at profile:hz:99"), "{}", out.stderr);
 }

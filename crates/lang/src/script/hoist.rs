@@ -336,7 +336,7 @@ impl Moves<'_> {
                 self.either(|m| m.expr(a));
                 self.either(|m| m.expr(b));
             }
-            Kind::Part(of, _) => self.expr(of),
+            Kind::Part(of, _) | Kind::Told(of, _) => self.expr(of),
             Kind::Load(address, _) | Kind::Strings(address, _) => self.int(address),
             Kind::Kept(address, text) => {
                 self.expr(address);
@@ -455,7 +455,7 @@ impl Moves<'_> {
                     }
                 }
                 Stmt::Write(_, _, list) | Stmt::PrintKey(_, list) => list.iter_mut().for_each(|e| self.expr(e)),
-                Stmt::Speculate(_, number) => self.int(number),
+                Stmt::Speculate(_, number) | Stmt::Unwatch(number) => self.int(number),
                 Stmt::PrintMap(_, a, b) => a.iter_mut().chain(b).for_each(|i| self.int(i)),
                 Stmt::Exit(code) => code.iter_mut().for_each(|i| self.int(i)),
                 Stmt::Clear(map) | Stmt::Zero(map) => self.now.known.forget(*map),

@@ -151,10 +151,15 @@ pub enum What {
 }
 
 impl What {
+    /// Whether it is what lies at an address.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, What::TextOf(_) | What::TextOfNumber(_) | What::Memory(_))
+    }
+
     /// Whether only programs of the kernel have it, and no event.
     pub fn is_of_programs(&self) -> bool {
         match self {
-            What::Value(name) => matches!(*name, "curtask" | "jiffies" | "numaid" | "cgroup"),
+            What::Value(name) => matches!(*name, "curtask" | "ctx" | "jiffies" | "numaid" | "cgroup"),
             What::Kind(name, of) => *name == "nsecs" && matches!(of.as_str(), "boot" | "tai"),
             _ => false,
         }
@@ -224,6 +229,8 @@ pub enum Kind {
     Call(&'static str, Vec<Expr>),
     /// What happens, and then a value.
     Block(Vec<Stmt>, Box<Expr>),
+    /// A value; where there is none, because something fails, that is said with this place.
+    Told(Box<Expr>, Span),
 }
 
 impl Expr {
@@ -300,6 +307,8 @@ pub enum Stmt {
     Exit(Option<Int>),
     /// Prints an array of strings.
     Join(Expr, Vec<u8>),
+    /// An address is watched no more.
+    Unwatch(Int),
     /// Statements with variables of their own.
     Block(Vec<Stmt>),
     /// Those of a function, in which [`Stmt::Return`] goes behind them.

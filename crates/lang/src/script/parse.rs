@@ -31,6 +31,8 @@ pub struct Parameters {
     pub config: Vec<(String, String)>,
     /// `--unsafe`: it may run commands.
     pub may_run: bool,
+    /// `-k`: operations on maps that fail are said; from 2 on, reads of memory and of keys too.
+    pub failures: u8,
     /// Of its clauses only this one of `test:` or `bench:`; else all others.
     pub only: Option<String>,
 }

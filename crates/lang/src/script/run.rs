@@ -71,6 +71,11 @@ pub trait Event {
         Memory::Unknown
     }
 
+    /// Whether a value, by its number in the clause's leaves, is of memory that is not there.
+    fn is_fault(&self, _index: usize) -> bool {
+        false
+    }
+
     /// How many frames a stack has.
     fn frames(&self, _stack: u64) -> Option<u64> {
         None
@@ -127,6 +132,32 @@ pub enum Output<'m> {
     Join(&'m [u8]),
 }
 
+/// Something that has failed, and has done nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A key that was to be deleted is not there.
+    Delete,
+    /// A map is full.
+    Update,
+    /// A key that was read is not there: the value is zero.
+    Lookup,
+    /// There is no memory at an address: the value is zero.
+    Read,
+}
+
+impl Failure {
+    /// What the kernel calls the operation, and its result: an error number, or 0.
+    pub fn named(self) -> (&'static str, i32) {
+        // include/uapi/asm-generic/errno-base.h: ENOENT, E2BIG, EFAULT.
+        match self {
+            Failure::Delete => ("map_delete_elem", -2),
+            Failure::Update => ("map_update_elem", -7),
+            Failure::Lookup => ("map_lookup_elem", 0),
+            Failure::Read => ("probe_read", -14),
+        }
+    }
+}
+
 /// Who runs a script.
 pub trait Host {
     /// Something is printed.
@@ -134,6 +165,12 @@ pub trait Host {
 
     /// The moment that a time of `nsecs` is; None: now.
     fn wall(&mut self, nsecs: Option<u64>) -> Wall;
+
+    /// Something has failed there.
+    fn failed(&mut self, _what: Failure, _at: Span) {}
+
+    /// An address is watched no more.
+    fn unwatch(&mut self, _address: u64) {}
 
     /// The directories of a control group in the hierarchies whose names match a pattern: `HIERARCHY:/DIRECTORY`, with `;` between them.
     fn cgroup_path(&mut self, _id: u64, _hierarchies: &[u8]) -> String {

@@ -132,6 +132,7 @@ rows! {
     "jiffies" Value "" U64, "root", "ticks of the kernel's clock";
     "cgroup" Value "" U64, "root", "control group of the process, as a number";
     "curtask" Value "" Depends, "root", "address of the kernel's struct task_struct of the thread";
+    "ctx" Value "" Depends, "root", "address of what the kernel hands the probe's program: registers, a record, arguments; 0 where no program runs: begin, end, intervals";
     "cpid" Value "" U32, "-c, -p", "process that -c started, or that -p names; not at begin";
     "probe" Value "" Text(0), "", "full name of the probe";
     "probetype" Value "" Text(0), "", "provider of the probe";
@@ -144,7 +145,6 @@ rows! {
     "rand" Value "" U32, "", "a random number";
     "kstack" Value "mode:name? limit:literal?" Gives::Stack(Space::Kernel), "root", "the kernel's stack; modes are bpftrace, perf, raw";
     "ustack" Value "mode:name? limit:literal?" Gives::Stack(Space::User), "", "the process's stack; modes are bpftrace, perf, raw";
-    "ctx" Later "" Nothing, "", "write ctx->NAME, args.NAME, or reg(\"NAME\")";
 
     "count" Aggregation "" Nothing, "", "how often";
     "sum" Aggregation "n:int" Nothing, "", "the sum of the values";
@@ -173,6 +173,7 @@ rows! {
     "zero" Statement "@m:map" Nothing, "", "sets all values of a map to zero";
     "time" Statement "format:word?" Nothing, "", "prints the time of day, as strftime(3) formats it";
     "join" Statement "strings:any separator:word?" Nothing, "", "prints an array of strings, with the separator or a blank between them";
+    "unwatch" Statement "address:int" Nothing, "root", "takes back the debug register by which a watchpoint at a function's argument watches an address";
     "exit" Statement "code:int?" Nothing, "", "ends the script";
 
     "speculation" Function "" U64, "", "the number of a new speculation: what is printed may be kept until it is known to be wanted";
@@ -210,8 +211,9 @@ rows! {
     "getopt" Function "name:word default:any? help:word?" Depends, "", "an argument --name=value of the script";
 
     "percpu_kaddr" Later "" Nothing, "", "kaddr(\"NAME\") gives the address of a symbol that is not per processor";
-    "path" Later "" Nothing, "", "str(args.filename) is the path that a call was given";
-    "socket_cookie" Later "" Nothing, "", "use the socket's address as the key";
+    "path" Later "" Nothing, "", "the kernel gives a path to a few kinds of programs only (bpf_d_path); str(args.filename) is the path that a call was given, $f->f_path.dentry->d_name.name the last part of it";
+    "socket_cookie" Later "" Nothing, "", "the kernel makes one for typed sockets only; write $sk->__sk_common.skc_cookie.counter, which is 0 until somebody has asked for it, or use the socket's address";
+    "debugf" Later "" Nothing, "", "printf(), and errorf() on stderr: the kernel's trace buffer is everybody's";
     "skboutput" Later "" Nothing, "", "printf(\"%r\", buf(…)) shows the bytes";
     "globmatch" Later "" Nothing, "", "startswith() and strcontains() compare parts of strings";
     "kfunc_exist" Later "" Nothing, "", "trapline chooses what the kernel has";

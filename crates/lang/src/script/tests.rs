@@ -32,6 +32,7 @@ fn params() -> Parameters {
         named: vec![("pid".into(), "7".into())],
         config: vec![],
         may_run: false,
+        failures: 0,
         only: None,
     }
 }

@@ -131,6 +131,7 @@ fn from((leaf, get): (&Leaf, &Get)) -> From {
         (Read::Value("uid"), _) => From::Uid,
         (Read::Value("gid"), _) => From::Gid,
         (Read::Value("curtask"), _) => From::Task,
+        (Read::Value("ctx"), _) => From::Context,
         (Read::Value("jiffies"), _) => From::Jiffies,
         (Read::Value("numaid"), _) => From::Numa,
         (Read::Value("cgroup"), _) => From::Cgroup,

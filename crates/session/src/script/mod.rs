@@ -176,6 +176,7 @@ fn manner_of(ask: &Ask) -> Manner {
         json: ask.script.format.as_deref() == Some("json"),
         raw_strings: ask.script.raw_strings,
         one_stream: false,
+        failures: ask.script.failures > 0,
     }
 }
 
@@ -269,7 +270,7 @@ fn pid_of(ask: &Ask) -> Option<u32> {
 
 /// What the command line gives the script.
 fn parameters(ask: &Ask) -> Result<Parameters> {
-    let mut params = Parameters { may_run: ask.script.may_run, ..Parameters::default() };
+    let mut params = Parameters { may_run: ask.script.may_run, failures: ask.script.failures, ..Parameters::default() };
     for word in &ask.script.args {
         match word.strip_prefix("--").map(|named| named.split_once('=').unwrap_or((named, "true"))) {
             Some((name, value)) => params.named.push((name.into(), value.into())),

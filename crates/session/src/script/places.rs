@@ -878,10 +878,13 @@ fn is_in_file(point: &Point) -> bool {
     matches!(point.provider.name, "uprobe" | "uretprobe" | "usdt")
 }
 
+/// Providers of events of the processor's, or of its clocks.
+const OF_EVENTS: [&str; 5] = ["profile", "software", "hardware", "watchpoint", "asyncwatchpoint"];
+
 /// Whether the program of a probe has the registers of the place that was reached.
 fn has_registers(point: &Point) -> bool {
-    let of_kernel = ["kprobe", "kretprobe", "profile", "software", "hardware", "watchpoint"];
-    is_in_file(point) || of_kernel.contains(&point.provider.name)
+    let name = point.provider.name;
+    is_in_file(point) || matches!(name, "kprobe" | "kretprobe") || OF_EVENTS.contains(&name)
 }
 
 /// The register of a name, with or without the letter that the whole one begins with.
@@ -923,12 +926,15 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         "cpid" => points().all(|p| p.provider.name != "begin"),
         "numaid" | "cgroup" if points().all(Point::is_own) => true,
         "curtask" if points().all(Point::is_own) => rights::is_root(),
+        "ctx" if points().all(Point::is_own) => true,
+        // Their programs see the kernel's context by other offsets than those at its address.
+        "ctx" if points().any(|p| OF_EVENTS.contains(&p.provider.name)) => false,
         _ if matches!(leaf.what, What::Address(..)) => points().all(is_in_file),
         _ if matches!(leaf.what, What::Register(_)) => points().all(has_registers),
         "dur" => points().all(|p| is_call(p) || p.provider.name == "function" && p.parts.len() > 1),
         _ if leaf.what.is_of_programs() => {
             let of_programs = |p: &Point| !is_call(p) && !matches!(p.provider.name, "function" | "heap" | "process");
-            (name != "curtask" || rights::is_root()) && has_stacks() && points().all(of_programs)
+            (rights::is_root() || !matches!(&*name, "curtask" | "ctx")) && has_stacks() && points().all(of_programs)
         }
         "cpu" => points().all(|p| !matches!(p.provider.name, "function" | "heap" | "process")),
         _ => false,

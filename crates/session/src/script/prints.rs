@@ -6,9 +6,11 @@ use crate::output::Output;
 use crate::view::screen::Clocks;
 use ctf::folder::reason;
 use engine::pipeline::world::World;
+use engine::request::watches::Watches;
 use engine::rights;
 use events::names::{EXACT, Frame as Named, Names as _, Stack};
-use lang::script::run::Host;
+use lang::diag::Span;
+use lang::script::run::{Failure, Host};
 use lang::script::time::Wall;
 use lang::script::types::Space;
 use lang::script::{Program, run::Output as Printed};
@@ -81,6 +83,10 @@ pub struct Prints<'a> {
     pub clocks: Clocks,
     pub strange: &'a mut Option<u64>,
     pub cgroups: &'a mut Cgroups,
+    /// Operations that fail are said.
+    pub failures: bool,
+    /// What watchpoints at functions' arguments watch, by probe.
+    pub watches: &'a [(String, Watches)],
 }
 
 impl Host for Prints<'_> {
@@ -94,14 +100,27 @@ impl Host for Prints<'_> {
         };
         match goes {
             Goes::Out => self.output.write_lines(&text),
-            Goes::Err if self.one_stream => self.output.write_lines(&text),
-            Goes::Err => {
-                self.output.flush();
-                let _ = std::io::Write::write_all(&mut std::io::stderr(), &text);
-            }
+            Goes::Err => self.errors(&text),
             Goes::File => self.file(&text),
             Goes::Command => self.command(&text),
         }
+    }
+
+    fn failed(&mut self, what: Failure, at: Span) {
+        if !self.failures {
+            return;
+        }
+        let mut text = Vec::new();
+        if self.json {
+            view::json::failure(self.source, what, at, &mut text);
+            return self.output.write_lines(&text);
+        }
+        view::text::failure(self.source, what, at, &mut text);
+        self.errors(&text);
+    }
+
+    fn unwatch(&mut self, address: u64) {
+        self.watches.iter().for_each(|(_, watches)| watches.release(address));
     }
 
     fn wall(&mut self, nsecs: Option<u64>) -> Wall {
@@ -120,6 +139,15 @@ impl Host for Prints<'_> {
 }
 
 impl Prints<'_> {
+    /// Prints errors and warnings.
+    fn errors(&mut self, text: &[u8]) {
+        if self.one_stream {
+            return self.output.write_lines(text);
+        }
+        self.output.flush();
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text);
+    }
+
     /// Prints what a file has, or a command has written.
     fn contents(&mut self, kind: &str, text: &[u8]) {
         if !self.json {

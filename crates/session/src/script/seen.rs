@@ -327,6 +327,15 @@ impl run::Event for Seen<'_> {
         }
     }
 
+    fn is_fault(&self, index: usize) -> bool {
+        match self.gets.get(index) {
+            Some(Get::Pointed(i) | Get::Text(i) | Get::Memory(i, _) | Get::Bytes(i) | Get::Strings(i)) => {
+                self.ev.cap(*i) == Cap::Fault
+            }
+            _ => false,
+        }
+    }
+
     fn frames(&self, stack: u64) -> Option<u64> {
         let stacks = self.stacks.borrow();
         let part = stacks.get(stack).and_then(|known| known.part.as_ref());

@@ -15,8 +15,10 @@ use crate::view::screen::Clocks;
 use engine::pipeline::functions::Records;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
+use engine::provider::AttachPoint;
 use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
+use engine::request::watches::Watches;
 use engine::rights;
 use engine::{Error, Result};
 use events::functions::{self, Kind};
@@ -88,6 +90,10 @@ pub struct Script {
     unread: Vec<String>,
     /// What else was to run in the kernel, and what the kernel has refused of both.
     in_kernel: InKernel,
+    /// What its watchpoints at functions' arguments watch, by probe.
+    watches: Vec<(String, Watches)>,
+    /// Operations that fail are said.
+    failures: bool,
     /// It was not said yet that the probes are attached, and is to be said.
     announces: bool,
     /// Where each clause runs is to be said once the probes are attached.
@@ -131,6 +137,8 @@ pub struct Manner {
     pub raw_strings: bool,
     /// Errors are among what is printed, not on stderr.
     pub one_stream: bool,
+    /// Operations that fail are said.
+    pub failures: bool,
 }
 
 impl Script {
@@ -169,6 +177,8 @@ impl Script {
             is_unwritten: false,
             unread: Vec::new(),
             in_kernel: InKernel::default(),
+            watches: Vec::new(),
+            failures: manner.failures,
             announces: false,
             explains: false,
             asked: 0,
@@ -250,11 +260,17 @@ impl Script {
                 && let Some(probe) = Arc::get_mut(probe)
             {
                 probe.everyone = everyone;
+                if let Some(AttachPoint::WatchArgument(_)) = &probe.point {
+                    self.watches.push((probe.name.clone(), probe.watches.clone()));
+                }
             }
         }
         let program = Arc::new(self.program.as_ref().clone());
         collecting::read_registers(&program, &self.places, enablings)?;
-        self.collected = collecting::assign(&program, &self.places, enablings);
+        // In the kernel nobody says what fails.
+        if !self.failures {
+            self.collected = collecting::assign(&program, &self.places, enablings);
+        }
         predicates::assign(&program, &self.places, enablings);
         collecting::read_memory(&program, &self.places, enablings)?;
         self.in_kernel = InKernel::of(enablings);
@@ -407,6 +423,8 @@ impl Script {
             stacks,
             strange,
             cgroups,
+            failures,
+            watches,
             ..
         } = self;
         let mut prints = Prints {
@@ -420,6 +438,8 @@ impl Script {
             clocks: *clocks,
             strange,
             cgroups,
+            failures: *failures,
+            watches,
         };
         run(machine, &mut prints, stacks);
     }
@@ -640,6 +660,7 @@ impl Script {
             });
         }
         all.extend(self.unread.iter().cloned());
+        all.extend(self.watches.iter().flat_map(|(probe, watches)| watches.unwatched(probe)));
         if let Some(n @ 1..) = self.strange {
             all.push(format!(
                 "{name}: cat(), system() and cgroup_path() show nothing over a trace ({n} times): it would be of now, and of this machine"

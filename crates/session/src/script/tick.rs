@@ -39,6 +39,8 @@ impl run::Event for Tick<'_> {
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
             What::Value("cpid") => int(self.child?.into()),
             What::Value("curtask") => int(self.reader()?.task()?),
+            // No program runs.
+            What::Value("ctx") => int(0),
             What::Value("numaid") if !self.past => int(sys::process::own_node()?.into()),
             What::Value("cgroup") if !self.past => int(sys::proc::own_cgroup()?),
             What::Value("ncpus") => int(std::thread::available_parallelism().map_or(1, |n| n.get() as u64)),

@@ -2,9 +2,10 @@
 
 use super::{Goes, Printer, chart, printf, text, value};
 use crate::write::json::{boolean, number, string};
+use lang::diag::Span;
 use lang::script::ir::{Map, Writing};
 use lang::script::maps::{Held, Row};
-use lang::script::run::Output;
+use lang::script::run::{Failure, Output};
 use lang::script::types::{Aggregate, Type};
 use lang::script::value::Value;
 
@@ -33,6 +34,14 @@ pub fn line(kind: &str, out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(b", \"data\": ");
     data(out);
     out.extend_from_slice(b"}\n");
+}
+
+/// An operation of the script has failed there.
+pub fn failure((name, text): (&str, &str), what: Failure, at: Span, out: &mut Vec<u8>) {
+    let (helper, code) = what.named();
+    let (line, column) = lang::diag::line_and_column(name, at, text);
+    let members = format!("\"helper\": \"{helper}\", \"retcode\": {code}, \"line\": {line}, \"col\": {column}");
+    out.extend_from_slice(format!("{{\"type\": \"helper_error\", {members}}}\n").as_bytes());
 }
 
 /// JSON escapes by itself.

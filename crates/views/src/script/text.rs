@@ -1,12 +1,22 @@
 //! What a script prints, as text.
 
 use super::{Goes, Printer, chart, printf, value};
-use lang::diag::place;
+use lang::diag::{Span, place};
 use lang::script::ir::{Map, Writing};
 use lang::script::maps::{Held, Row};
-use lang::script::run::Output;
+use lang::script::run::{Failure, Output};
 use lang::script::types::{Aggregate, Type};
 use lang::script::value::Value;
+
+/// An operation of the script has failed there.
+pub fn failure((name, text): (&str, &str), what: Failure, at: Span, out: &mut Vec<u8>) {
+    let (helper, code) = what.named();
+    let why = match std::io::Error::from_raw_os_error(-code).to_string().split_once(" (") {
+        Some((why, _)) if code < 0 => format!("{why} ({code})"),
+        _ => code.to_string(),
+    };
+    out.extend_from_slice(format!("{}: WARNING: Failed to {helper}: {why}\n", place(name, at, text)).as_bytes());
+}
 
 /// Appends it, and says where it belongs.
 pub fn output(p: &Printer<'_>, output: &Output<'_>, out: &mut Vec<u8>) -> Goes {

@@ -528,6 +528,7 @@ impl Checker<'_> {
             "system" => self.write(Writing::System, list, span)?,
             "print" => self.print(list, span)?,
             "printa" => self.print_all(list, span)?,
+            "unwatch" => Stmt::Unwatch(self.int_of(&list[0])?.int()),
             "speculate" | "commit" | "discard" => {
                 let number = self.int_of(&list[0])?.int();
                 Stmt::Speculate(

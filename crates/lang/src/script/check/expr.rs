@@ -57,6 +57,28 @@ impl Checker<'_> {
     }
 
     pub(super) fn expr(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let x = self.untold(e)?;
+        Ok(self.told(x, e.span))
+    }
+
+    /// An expression of which it is said where it fails, if the command line wants that.
+    pub(super) fn told(&self, x: Expr, span: Span) -> Expr {
+        // Of structures it is their members that are read.
+        let is_whole = x.ty.as_int().is_some() || x.ty.is_text();
+        let from = match &x.kind {
+            Kind::Delete(..) => 1,
+            Kind::Map(..) | Kind::TextAt(..) | Kind::Load(..) if is_whole => 2,
+            Kind::Leaf(i) if self.leaves.get(*i).is_some_and(|leaf| leaf.what.is_memory()) => 2,
+            _ => return x,
+        };
+        if self.params.failures < from {
+            return x;
+        }
+        let ty = x.ty.clone();
+        make(Kind::Told(Box::new(x), span), ty)
+    }
+
+    fn untold(&mut self, e: &ast::Expr) -> Result<Expr> {
         let span = e.span;
         match &e.kind {
             Written::Int(v) => Ok(number(*v)),

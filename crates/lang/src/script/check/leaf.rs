@@ -44,7 +44,7 @@ impl Checker<'_> {
     /// Whose memory an address is of that a leaf gives.
     pub(super) fn space_of(&self, index: usize) -> Space {
         match self.leaves.get(index).map(|l| &l.what) {
-            Some(What::Value("curtask")) => Space::Kernel,
+            Some(What::Value("curtask" | "ctx")) => Space::Kernel,
             _ => self.space(),
         }
     }
@@ -117,6 +117,7 @@ impl Checker<'_> {
                 let task = if known { Type::Struct("task_struct".into()) } else { Type::None };
                 ty = Type::Pointer(Box::new(task), Space::Kernel);
             }
+            "ctx" => ty = Type::Pointer(Box::new(Type::None), Space::Kernel),
             "cpid" => {
                 return match self.world.child() {
                     Some(pid) => Ok(number(pid.into())),

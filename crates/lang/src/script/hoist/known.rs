@@ -169,6 +169,7 @@ impl Known {
             Int::Value(v) => match &v.kind {
                 Kind::Leaf(_) => i.clone(),
                 Kind::Var(var) => self.var(*var)?,
+                Kind::Told(of, _) => self.number(&Expr::clone(of).int())?,
                 Kind::Map(map, key) => self.values.iter().find(|(m, k, _)| m == map && k == key)?.2.clone(),
                 Kind::Step { place: Place::Var(var), by, after } => {
                     let old = self.var(*var).filter(|_| self.is_whole(*var))?;
@@ -267,6 +268,7 @@ pub fn steps(e: &Expr) -> Vec<Expr> {
     };
     match &e.kind {
         Kind::Step { .. } => return vec![e.clone()],
+        Kind::Told(of, _) => return steps(of),
         Kind::Int(i) => of(i),
         _ => super::Read::of(e).iter().flat_map(super::Read::numbers).for_each(of),
     }

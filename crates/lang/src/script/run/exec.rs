@@ -1,7 +1,7 @@
 //! One run of a clause: expressions and statements of the program, over an event.
 
 use super::speculation::{Printed, Speculations};
-use super::{Datum, Event, Fault, Host, Memory};
+use super::{Datum, Event, Failure, Fault, Host, Memory};
 use crate::diag::Span;
 use crate::ir::Reader;
 use crate::script::ir::{Clause, Column, Equal, Expr, Int, Kind, Place, Program, Speculate, Stmt, What, Writing};
@@ -125,6 +125,31 @@ impl<'r> Run<'r> {
         *self.faults.entry((fault, span.start, span.end)).or_default() += 1;
     }
 
+    /// A map has no room for a key.
+    fn is_full(&mut self) {
+        self.host.failed(Failure::Update, self.clause.span);
+    }
+
+    /// A value; where there is none, that is said.
+    fn told(&mut self, of: &Expr, at: Span) -> Result<Value> {
+        let before = *self.bad_reads;
+        let has_key = match &of.kind {
+            Kind::Map(m, key) => self.with_key(key, |run, key| run.stores[*m].get(key).is_some())?,
+            _ => true,
+        };
+        let value = self.any(of)?;
+        let failure = match &of.kind {
+            Kind::Delete(..) => (value.int() == 0).then_some(Failure::Delete),
+            Kind::Map(..) => (!has_key).then_some(Failure::Lookup),
+            Kind::Leaf(i) => self.event.is_fault(*i).then_some(Failure::Read),
+            _ => (*self.bad_reads > before).then_some(Failure::Read),
+        };
+        if let Some(failure) = failure {
+            self.host.failed(failure, at);
+        }
+        Ok(value)
+    }
+
     // Statements.
 
     fn stmts(&mut self, list: &[Stmt]) -> Result<Next> {
@@ -158,10 +183,9 @@ impl<'r> Run<'r> {
             Stmt::Set(Place::Var(i), e) => self.vars[*i] = Some(self.any(e)?),
             Stmt::Set(Place::Map(m, key), e) => {
                 let v = self.any(e)?;
-                self.with_key(key, |run, key| {
-                    if let Some(held) = run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
-                        *held = Held::Value(v);
-                    }
+                self.with_key(key, |run, key| match run.stores[*m].at(key, || Held::Value(Value::Int(0))) {
+                    Some(held) => *held = Held::Value(v),
+                    None => run.is_full(),
                 })?;
             }
             Stmt::Change(place, op, e) => {
@@ -178,10 +202,9 @@ impl<'r> Run<'r> {
                 let map = &self.program.maps[*m];
                 // What the map has become over all clauses, such as signed, is what counts.
                 let aggregate = if let Type::Aggregate(a) = map.value { a } else { *aggregate };
-                self.with_key(key, |run, key| {
-                    if let Some(held) = run.stores[*m].at(key, || Held::new(&map.value)) {
-                        held.collect(aggregate, v, weight);
-                    }
+                self.with_key(key, |run, key| match run.stores[*m].at(key, || Held::new(&map.value)) {
+                    Some(held) => held.collect(aggregate, v, weight),
+                    None => run.is_full(),
                 })?;
             }
             Stmt::If(arms, otherwise) => {
@@ -331,6 +354,10 @@ impl<'r> Run<'r> {
                 })?;
                 self.show(Printed::Map(*m, vec![Row { key, held }], 1));
             }
+            Stmt::Unwatch(address) => {
+                let address = address.eval(self)? as u64;
+                self.host.unwatch(address);
+            }
             Stmt::Clear(m) => {
                 let had = self.stores[*m].len() > 0;
                 self.stores[*m].clear();
@@ -437,7 +464,10 @@ impl<'r> Run<'r> {
                         *held = Held::Value(Value::Int(within(new(old), ty)));
                         old
                     }
-                    None => 0,
+                    None => {
+                        run.is_full();
+                        0
+                    }
                 })
             }
         }
@@ -546,6 +576,7 @@ impl<'r> Run<'r> {
                 Next::Go => self.any(value)?,
                 next => return Err(Stop::Leave(next)),
             },
+            Kind::Told(of, at) => self.told(of, *at)?,
             Kind::Call(name, args) => self.call(name, args, &e.ty)?,
             _ => Value::Int(self.int(e)?),
         })
