@@ -232,14 +232,11 @@ impl AttachedProbe {
         let predicates = predicates.map(|p| move |way: &dyn Way| reports(way, Some(p)));
         let collects = enabling.collects.as_ref().map(|collecting| {
             |way: &dyn Way| {
-                let (of_maps, zeros, counters) = collecting.collected.descriptors().unwrap_or_default();
                 let clauses = probes::collect::Clauses {
                     script: &collecting.collected.script,
                     clauses: &collecting.clauses,
-                    maps: &of_maps,
-                    zeros,
-                    counters,
-                    divisions: &collecting.collected.divisions,
+                    maps: &collecting.collected.descriptors().unwrap_or_default(),
+                    faults: &collecting.collected.faults,
                 };
                 made(probes::collect::collect(&maps, offsets, session, &plan(fields(way)?), &clauses))
             }

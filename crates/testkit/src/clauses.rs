@@ -58,7 +58,12 @@ struct Writer<'r> {
     names: &'r [&'r str],
     /// By map: the parts of its keys, `true` for a name, and which of [`HELD`] is added.
     maps: Vec<(Vec<bool>, Vec<usize>)>,
+    /// It has loops.
+    loops: bool,
 }
+
+/// The most clauses of a script with loops: the verifier goes many ways through those.
+const WITH_LOOPS: usize = 3;
 
 /// A script of so many clauses that only collect, at `tracepoint:t:p`. `names` are further numbers that it may use.
 pub fn script(r: &mut Random, names: &[&str], clauses: usize) -> String {
@@ -72,7 +77,7 @@ pub fn script(r: &mut Random, names: &[&str], clauses: usize) -> String {
     let maps = (0..1 + r.index(4)).map(|_| map(r)).collect();
     let most =
         if r.index(2) == 0 { format!("config = {{ max_map_keys = {} }}\n", 1 + r.index(6)) } else { String::new() };
-    let mut writer = Writer { r, names, maps };
+    let mut writer = Writer { r, names, maps, loops: clauses <= WITH_LOOPS };
     let clauses: String = (0..clauses).map(|_| writer.clause()).collect();
     most + &clauses
 }
@@ -94,7 +99,8 @@ impl Writer<'_> {
     }
 
     fn statement(&mut self, depth: usize, vars: bool) -> String {
-        match self.r.index(10) {
+        match self.r.index(12) {
+            10 | 11 if depth > 0 && vars && self.loops => self.rounds(depth),
             0 | 1 if depth > 0 => {
                 let mut out = format!("if ({}) {{ {}}} ", self.truth(2, vars), self.statements(depth - 1, vars));
                 if self.r.index(3) == 0 {
@@ -113,6 +119,28 @@ impl Writer<'_> {
                 format!("$v {} (int64){}; ", self.r.of(&["+=", "-=", "*=", "/=", "^=", ">>="]), self.number(1, vars))
             }
             _ => self.collect(vars),
+        }
+    }
+
+    /// A loop of few rounds, which may be left.
+    fn rounds(&mut self, depth: usize) -> String {
+        let mut body = self.statements(depth - 1, true);
+        if self.r.index(2) == 0 {
+            let (cond, way) = (self.truth(1, true), self.r.of(&["break", "continue", "return"]));
+            body = format!("{body}if ({cond}) {{ {way}; }} {}", self.statements(depth - 1, true));
+        }
+        match self.r.index(3) {
+            0 => format!("unroll({}) {{ {body}}} ", 1 + self.r.index(5)),
+            // A number of its own ends it.
+            1 => format!("$k{depth} = (int64)0; while ($k{depth}++ < {}) {{ {body}}} ", self.r.index(6)),
+            _ => {
+                let from = self.r.index(5) as i64 - 2;
+                let to = match self.r.index(3) {
+                    0 => format!("((int64){} & 7)", self.number(1, true)),
+                    _ => (from + self.r.index(7) as i64).to_string(),
+                };
+                format!("for ($i{depth} : {from}..{to}) {{ $v += $i{depth}; {body}}} ")
+            }
         }
     }
 

@@ -75,7 +75,10 @@ impl Check<'_> {
             Stmt::Change(ir::Place::Map(map, key), Op::Add | Op::Sub, value) => {
                 self.is_sum(*map) && self.map(*map, key) && self.int(value)
             }
-            Stmt::Change(ir::Place::Var(_), _, value) => self.int(value),
+            Stmt::Change(ir::Place::Var(var), op, value) => {
+                let var = Int::Value(Box::new(Expr { kind: Kind::Var(*var), ty: Type::INT }));
+                self.int(&Int::Binary(*op, Box::new(var), Box::new(value.clone())))
+            }
             Stmt::Set(ir::Place::Var(var), e) => {
                 self.vars.get(*var).is_some_and(|ty| ty.as_int().is_some()) && self.number(e)
             }
@@ -83,7 +86,10 @@ impl Check<'_> {
             Stmt::If(arms, rest) => {
                 arms.iter().all(|(c, list)| self.condition(c) && self.statements(list)) && self.statements(rest)
             }
-            Stmt::Block(list) => self.statements(list),
+            Stmt::Block(list) | Stmt::Repeat(_, list) => self.statements(list),
+            Stmt::While(c, list, _) => self.condition(c) && self.statements(list),
+            Stmt::Range(_, from, to, list, _) => self.int(from) && self.int(to) && self.statements(list),
+            Stmt::Break | Stmt::Continue | Stmt::Return => true,
             _ => false,
         })
     }

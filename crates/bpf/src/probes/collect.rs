@@ -8,6 +8,7 @@
 //! Nothing is claimed, so that a run which interrupts another one collects too. Words are added to atomically. What a map holds is described at `lang::script::maps::words_of`.
 
 mod aggregates;
+pub(super) mod loops;
 #[cfg(test)]
 mod properties;
 
@@ -22,7 +23,7 @@ use crate::filter;
 use crate::frame::{Emitter, Generated, Maps, Session, program, reg, slot};
 use crate::helper::Helper;
 use crate::insn::{Atomic, Cond, Reg::*, Size};
-use crate::script::{Fault, Places, Unfit};
+use crate::script::{self, Places, Unfit};
 use crate::slab;
 use aggregates::add;
 use lang::Span;
@@ -30,8 +31,10 @@ use lang::ast::Cast;
 use lang::ir::Op;
 use lang::script::ir::{self, Expr, Int, Kind, Stmt};
 use lang::script::maps::words_of;
+use lang::script::run::Fault;
 use lang::script::types::{Aggregate, Type};
 use lang::script::value::Value as Scripts;
+use loops::Ways;
 
 /// Bytes of a key that fit on the stack.
 pub const MAX_KEY: usize = 96;
@@ -99,20 +102,29 @@ pub fn words(raw: &[u8]) -> Vec<u64> {
     raw.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect()
 }
 
+/// Descriptors of maps.
+#[derive(Clone, Debug, Default)]
+pub struct Descriptors {
+    /// The maps of maps, by the numbers of the script's maps.
+    pub maps: Vec<Option<i32>>,
+    /// An array whose one value has as many zero bytes as the largest value.
+    pub zeros: i32,
+    /// An array with one value: a word for each [`Counter`].
+    pub counters: i32,
+    /// Of clauses with loops: an array of programs that has none.
+    pub programs: Option<i32>,
+}
+
 /// Clauses of one program.
 pub struct Clauses<'c> {
     /// The script.
     pub script: &'c lang::script::Program,
     /// The clauses, in their order.
     pub clauses: &'c [Clause],
-    /// The descriptors of the maps of maps, by the numbers of the script's maps.
-    pub maps: &'c [Option<i32>],
-    /// An array whose one value has as many zero bytes as the largest value.
-    pub zeros: i32,
-    /// An array with one value: a word for each [`Counter`].
-    pub counters: i32,
-    /// The [`divisions`] of all clauses that collect, those of other programs too.
-    pub divisions: &'c [Span],
+    /// Their maps.
+    pub maps: &'c Descriptors,
+    /// The [`faults`] of all clauses that collect, those of other programs too.
+    pub faults: &'c [(Fault, Span)],
 }
 
 /// What is counted while clauses run: the number of its word.
@@ -122,8 +134,8 @@ pub enum Counter {
     BadReads,
     /// New keys that a map has refused.
     Refused(usize),
-    /// Divisions by zero at a place.
-    Division(usize),
+    /// What has gone wrong at a place.
+    Fault(usize),
 }
 
 impl Counter {
@@ -132,22 +144,22 @@ impl Counter {
         match self {
             Counter::BadReads => 0,
             Counter::Refused(map) => 1 + map,
-            Counter::Division(nth) => 1 + maps + nth,
+            Counter::Fault(nth) => 1 + maps + nth,
         }
     }
 }
 
-/// The places of a script at which clauses divide by what may be zero, in an order that is always the same.
-pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span> {
+/// The places of a script at which clauses may divide by zero, or have too many rounds of a loop, in an order that is always the same.
+pub fn faults(script: &lang::script::Program, clauses: &[usize]) -> Vec<(Fault, Span)> {
     let mut found = Vec::new();
     for (n, c) in clauses.iter().filter_map(|n| Some((*n, script.clauses.get(*n)?))) {
         let mut each = |i: &Int| {
             ints(i, &mut |i| {
                 if let Int::Binary(op, ..) = i
                     && let Some(at) = op.counted(0)
-                    && !found.contains(&at)
+                    && !found.contains(&(Fault::DivisionByZero, at))
                 {
-                    found.push(at);
+                    found.push((Fault::DivisionByZero, at));
                 }
             })
         };
@@ -156,6 +168,11 @@ pub fn divisions(script: &lang::script::Program, clauses: &[usize]) -> Vec<Span>
         }
         statements(&c.body, &mut each);
         script.hoisted.iter().filter(|h| h.clause == n).for_each(|h| each(&h.expr.clone().int()));
+        for at in loops::spans(c) {
+            if !found.contains(&(Fault::TooManyRounds, at)) {
+                found.push((Fault::TooManyRounds, at));
+            }
+        }
     }
     found
 }
@@ -179,7 +196,15 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
                 key.iter().for_each(|e| each(&e.clone().int()));
             }
             Stmt::Eval(e) | Stmt::Set(_, e) => each(&e.clone().int()),
-            Stmt::Block(list) => statements(list, each),
+            Stmt::Block(list) | Stmt::Repeat(_, list) => statements(list, each),
+            Stmt::While(cond, list, _) => {
+                conditions(cond, each);
+                statements(list, each);
+            }
+            Stmt::Range(_, from, to, list, _) => {
+                [from, to].into_iter().for_each(&mut *each);
+                statements(list, each);
+            }
             Stmt::If(arms, rest) => {
                 for (cond, list) in arms {
                     conditions(cond, each);
@@ -201,6 +226,8 @@ pub(super) struct Room {
     /// Behind the last variable.
     value: i16,
     scratch: i16,
+    /// Two words for each loop within a loop.
+    loops: i16,
     key: i16,
     pub(super) temps: (i16, usize),
 }
@@ -214,9 +241,18 @@ impl Room {
         let scratch = vars.checked_sub(8)?;
         let sizes =
             script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
-        let key = scratch.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
+        let loops = scratch.checked_sub(words(2 * loops::depth(&c.body))?)?;
+        let key = loops.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
         let left = (key - STACK_END) / 8;
-        (left >= FEW_TEMPS).then_some(Room { leaves, vars, value, scratch, key, temps: (STACK_END, left as usize) })
+        (left >= FEW_TEMPS).then_some(Room {
+            leaves,
+            vars,
+            value,
+            scratch,
+            loops,
+            key,
+            temps: (STACK_END, left as usize),
+        })
     }
 }
 
@@ -243,6 +279,7 @@ pub fn collect(
             let found = e.stopped_before(out);
             going(e, found, out);
         }
+        loops::off_private_stack(e, clauses);
         for clause in clauses.clauses {
             if let Err(unfit) = one(e, plan, clauses, clause) {
                 e.fail(match unfit {
@@ -278,7 +315,7 @@ fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause)
     }
     (first..clause.leaves.len()).try_for_each(|i| work.leaf(e, plan, i, at(i)))?;
     (0..c.vars.len()).for_each(|i| e.store(Size::D, R10, room.vars + 8 * i as i16, 0));
-    work.statements(e, &c.body)?;
+    work.statements(e, &c.body, Ways::out(done))?;
     e.bind(done);
     Ok(())
 }
@@ -305,13 +342,11 @@ impl Clausework<'_> {
         e: &mut Emitter<'_>,
         make: impl FnOnce(&mut Generator<'_, filter::Unfit, Places<'_, filter::Unfit>>) -> Result<T, Unfit>,
     ) -> Result<T, Unfit> {
-        let (counters, maps) = (self.all.counters, self.all.maps.len());
-        let count = |a: &mut Assembler<filter::Unfit>, fault: Fault| {
+        let (counters, maps) = (self.all.maps.counters, self.all.maps.maps.len());
+        let count = |a: &mut Assembler<filter::Unfit>, fault: script::Fault| {
             let counter = match fault {
-                Fault::BadRead => Counter::BadReads,
-                Fault::DivisionByZero(at) => {
-                    Counter::Division(self.all.divisions.iter().position(|known| *known == at).unwrap_or(0))
-                }
+                script::Fault::BadRead => Counter::BadReads,
+                script::Fault::DivisionByZero(at) => self.fault((Fault::DivisionByZero, at)),
             };
             a.map_value(R1, counters, 8 * counter.word(maps) as u32);
             a.mov(R2, 1);
@@ -324,11 +359,16 @@ impl Clausework<'_> {
         make(&mut g)
     }
 
-    fn statements(&self, e: &mut Emitter<'_>, list: &[Stmt]) -> Result<(), Unfit> {
-        list.iter().try_for_each(|s| self.statement(e, s))
+    /// The counter of what goes wrong at a place.
+    fn fault(&self, fault: (Fault, Span)) -> Counter {
+        Counter::Fault(self.all.faults.iter().position(|known| *known == fault).unwrap_or(0))
     }
 
-    fn statement(&self, e: &mut Emitter<'_>, s: &Stmt) -> Result<(), Unfit> {
+    fn statements(&self, e: &mut Emitter<'_>, list: &[Stmt], ways: Ways) -> Result<(), Unfit> {
+        list.iter().try_for_each(|s| self.statement(e, s, ways))
+    }
+
+    fn statement(&self, e: &mut Emitter<'_>, s: &Stmt, ways: Ways) -> Result<(), Unfit> {
         match s {
             Stmt::Collect(map, key, aggregate, number, None) => {
                 if let Some(number) = number {
@@ -351,29 +391,38 @@ impl Clausework<'_> {
             }
             Stmt::Change(ir::Place::Map(map, key), op, number) => self.sum(e, *map, key, number, *op == Op::Sub),
             Stmt::Change(ir::Place::Var(var), op, amount) => {
-                let vars = &self.all.script.clauses[self.clause.number].vars;
+                let c = &self.all.script.clauses[self.clause.number];
+                let (vars, steps) = (&c.vars, !c.stepped.is_empty());
                 let cast = vars.get(*var).and_then(Type::as_int).ok_or(Unfit::Value)?;
+                let word = |i| Box::new(Int::Value(Box::new(Expr { kind: Kind::Var(i), ty: Type::INT })));
+                if !steps {
+                    let changed = Int::Binary(*op, word(*var), Box::new(amount.clone())).cast(cast);
+                    return self.set(e, *var, &changed, ways);
+                }
                 // What the amount changes comes first.
                 self.number(e, amount)?;
-                let word = |i| Box::new(Int::Value(Box::new(Expr { kind: Kind::Var(i), ty: Type::INT })));
-                self.set(e, *var, &Int::Binary(*op, word(*var), word(vars.len())).cast(cast))
+                self.set(e, *var, &Int::Binary(*op, word(*var), word(vars.len())).cast(cast), ways)
             }
-            Stmt::Set(ir::Place::Var(var), number) => self.set(e, *var, &number.clone().int()),
+            Stmt::Set(ir::Place::Var(var), number) => self.set(e, *var, &number.clone().int(), ways),
             Stmt::Eval(number) => {
                 let number = number.clone().int();
                 self.generate(e, |g| g.int(&number))
             }
-            Stmt::Block(list) => self.statements(e, list),
+            Stmt::Block(list) => self.statements(e, list, ways),
+            Stmt::While(..) | Stmt::Repeat(..) | Stmt::Range(..) => self.rounds(e, s, ways),
+            Stmt::Break => ways.leave(e, ways.behind),
+            Stmt::Continue => ways.leave(e, ways.next),
+            Stmt::Return => ways.leave(e, Some(ways.done)),
             Stmt::If(arms, rest) => {
                 let done = e.new_label();
                 for (cond, list) in arms {
                     let next = e.new_label();
                     self.generate(e, |g| g.branch(cond, false, next))?;
-                    self.statements(e, list)?;
+                    self.statements(e, list, ways)?;
                     e.jump(done);
                     e.bind(next);
                 }
-                self.statements(e, rest)?;
+                self.statements(e, rest, ways)?;
                 e.bind(done);
                 Ok(())
             }
@@ -389,8 +438,11 @@ impl Clausework<'_> {
     }
 
     /// A variable = a number.
-    fn set(&self, e: &mut Emitter<'_>, var: usize, number: &Int) -> Result<(), Unfit> {
+    fn set(&self, e: &mut Emitter<'_>, var: usize, number: &Int, ways: Ways) -> Result<(), Unfit> {
         self.generate(e, |g| g.int(number))?;
+        if ways.is_in_loop() {
+            self.forget(e, R0);
+        }
         e.store(Size::D, R10, self.room.vars + 8 * var as i16, R0);
         Ok(())
     }
@@ -412,7 +464,7 @@ impl Clausework<'_> {
     /// r0 = the words of this processor that a map has at a key; `none` where the map is full, which is counted.
     fn find(&self, e: &mut Emitter<'_>, map: usize, key: &[Expr], none: Label) -> Result<(), Unfit> {
         let Some(m) = self.all.script.maps.get(map) else { return Err(Unfit::Value) };
-        let (Some((parts, _)), Some(Some(outer))) = (layout(m), self.all.maps.get(map)) else {
+        let (Some((parts, _)), Some(Some(outer))) = (layout(m), self.all.maps.maps.get(map)) else {
             return Err(Unfit::Value);
         };
         let mut at = self.room.key;
@@ -455,7 +507,7 @@ impl Clausework<'_> {
         for _ in 0..TRIES {
             e.mov(R1, reg::BUFFER);
             e.slot_address(R2, key);
-            e.map_value(R3, self.all.zeros, 0);
+            e.map_value(R3, self.all.maps.zeros, 0);
             e.mov(R4, NO_EXIST);
             e.call(Helper::MapUpdate);
             e.jump_if(Cond::Ne, R0, -ENOMEM, made);
@@ -463,7 +515,7 @@ impl Clausework<'_> {
         e.bind(made);
         self.look(e, key);
         e.jump_if(Cond::Ne, R0, 0, found);
-        e.map_value(R1, self.all.counters, 8 * Counter::Refused(map).word(self.all.maps.len()) as u32);
+        e.map_value(R1, self.all.maps.counters, 8 * Counter::Refused(map).word(self.all.maps.maps.len()) as u32);
         e.mov(R2, 1);
         e.atomic(Atomic::Add, Size::D, R1, 0, R2);
         e.jump(none);

@@ -13,10 +13,11 @@ use bpf::probes::check::is_possible;
 pub use bpf::probes::check::{bytes_of, is_readable};
 pub use bpf::probes::clause::{Clause, From, Number};
 pub use bpf::probes::collect::{Counter, KeyPart, layout};
-use bpf::probes::collect::{divisions, key, words};
+use bpf::probes::collect::{Descriptors, faults, key, words};
 pub use bpf::probes::predicates::is_decidable;
 use lang::Span;
 use lang::script::Program;
+use lang::script::run::Fault;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -34,8 +35,8 @@ pub struct Collected {
     pub script: Arc<Program>,
     /// By the numbers of its maps: whether it is the kernel's.
     maps: Vec<bool>,
-    /// Where those clauses may divide by zero.
-    pub divisions: Vec<Span>,
+    /// What may go wrong in those clauses, and where.
+    pub faults: Vec<(Fault, Span)>,
     made: OnceLock<Made>,
 }
 
@@ -43,6 +44,8 @@ pub struct Collected {
 struct Made {
     maps: Vec<Option<OneMap>>,
     zeros: Map,
+    /// For programs with loops: no program is in it.
+    programs: Option<Map>,
     counters: Map,
     counted: Values,
     /// What was read of the counters already.
@@ -74,8 +77,8 @@ pub struct Told {
     pub bad_reads: u64,
     /// New keys that were refused, by map.
     pub refused: Vec<(usize, u64)>,
-    /// Divisions by zero.
-    pub divisions: Vec<(Span, u64)>,
+    /// What has gone wrong, where, and how often.
+    pub faults: Vec<(Fault, Span, u64)>,
 }
 
 /// Of one enabling: its clauses, in their order.
@@ -137,8 +140,8 @@ pub fn can_collect(script: &Program, clause: &Clause) -> bool {
 impl Collected {
     /// For these clauses, in these maps.
     pub fn new(script: Arc<Program>, clauses: &[usize], maps: Vec<bool>) -> Collected {
-        let divisions = divisions(&script, clauses);
-        Collected { script, maps, divisions, made: OnceLock::new() }
+        let faults = faults(&script, clauses);
+        Collected { script, maps, faults, made: OnceLock::new() }
     }
 
     /// Whether a map is the kernel's.
@@ -161,16 +164,17 @@ impl Collected {
         Ok(())
     }
 
-    /// What programs are made with: descriptors of the maps, by their numbers, of the zeros and of the counters. None before [`Collected::make`].
-    pub fn descriptors(&self) -> Option<(Vec<Option<i32>>, i32, i32)> {
+    /// What programs are made with. None before [`Collected::make`].
+    pub fn descriptors(&self) -> Option<Descriptors> {
         use std::os::fd::{AsFd, AsRawFd};
         let made = self.made.get()?;
         let fd = |m: &Map| m.as_fd().as_raw_fd();
-        Some((
-            made.maps.iter().map(|m| m.as_ref().map(|m| fd(&m.outer))).collect(),
-            fd(&made.zeros),
-            fd(&made.counters),
-        ))
+        Some(Descriptors {
+            maps: made.maps.iter().map(|m| m.as_ref().map(|m| fd(&m.outer))).collect(),
+            zeros: fd(&made.zeros),
+            counters: fd(&made.counters),
+            programs: made.programs.as_ref().map(fd),
+        })
     }
 
     /// Takes what a map has held: it is empty from then on.
@@ -204,8 +208,9 @@ impl Collected {
         };
         told.bad_reads = since(Counter::BadReads);
         told.refused = (0..self.maps.len()).map(|m| (m, since(Counter::Refused(m)))).filter(|m| m.1 > 0).collect();
-        let places = self.divisions.iter().enumerate();
-        told.divisions = places.map(|(nth, at)| (*at, since(Counter::Division(nth)))).filter(|d| d.1 > 0).collect();
+        let places = self.faults.iter().enumerate();
+        let n = |(nth, (fault, at)): (usize, &(Fault, Span))| (*fault, *at, since(Counter::Fault(nth)));
+        told.faults = places.map(n).filter(|f| f.2 > 0).collect();
         told
     }
 }
@@ -241,11 +246,13 @@ impl Made {
         let one = |map: usize| if of.has(map) { OneMap::new(&of.script.maps[map]) } else { Ok(None) };
         let maps = at_once(of.script.maps.len(), one).into_iter().collect::<io::Result<Vec<_>>>()?;
         let most = maps.iter().flatten().map(|m| m.words).max().unwrap_or(1);
-        let words = 1 + of.maps.len() + of.divisions.len();
+        let words = 1 + of.maps.len() + of.faults.len();
         let zeros = Map::array("script_zeros", 8 * most as u32, 1, 0)?;
         let counters = Map::array("script_counts", 8 * words as u32, 1, MMAPABLE)?;
         let counted = counters.mmap()?;
-        Ok(Made { maps, zeros, counters, counted, told: Mutex::new(vec![0; words]) })
+        let has_loops = of.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds);
+        let programs = has_loops.then(|| Map::programs("script_programs", 1)).transpose()?;
+        Ok(Made { maps, zeros, programs, counters, counted, told: Mutex::new(vec![0; words]) })
     }
 }
 

@@ -594,7 +594,7 @@ impl Script {
         if let Some(told) = self.collected.as_ref().map(|c| c.told()) {
             self.machine.bad_read(told.bad_reads);
             told.refused.iter().for_each(|(map, n)| self.machine.refuse(*map, *n));
-            told.divisions.iter().for_each(|(at, n)| self.machine.fault(Fault::DivisionByZero, *at, *n));
+            told.faults.iter().for_each(|(fault, at, n)| self.machine.fault(*fault, *at, *n));
         }
         if !self.json {
             self.output.write_lines(b"\n\n");

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub enum MapKind {
     Hash = 1,
     Array = 2,
+    ProgramArray = 3,
     PerCpuHash = 5,
     PerCpuArray = 6,
     StackTrace = 7,
@@ -32,9 +33,9 @@ pub enum MapKind {
 impl MapKind {
     fn from_number(kind: u32) -> Option<MapKind> {
         use MapKind::*;
-        let all =
-            [Hash, Array, PerCpuHash, PerCpuArray, StackTrace, LruHash, ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage];
-        all.into_iter().find(|k| *k as u32 == kind)
+        let plain = [Hash, Array, ProgramArray, PerCpuHash, PerCpuArray, StackTrace, LruHash];
+        let mut all = plain.into_iter().chain([ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage]);
+        all.find(|k| *k as u32 == kind)
     }
 }
 
@@ -127,6 +128,11 @@ impl Map {
     /// An array with a value per CPU.
     pub fn per_cpu_array(name: &str, value_size: u32, entries: u32) -> io::Result<Map> {
         Map::simple(MapKind::PerCpuArray, name, 4, value_size, entries, 0)
+    }
+
+    /// An array of programs, none of which is there.
+    pub fn programs(name: &str, entries: u32) -> io::Result<Map> {
+        Map::simple(MapKind::ProgramArray, name, 4, 4, entries, 0)
     }
 
     /// A hash table.

@@ -22,6 +22,7 @@ const COMM_AT: &[u8] = b"a worker";
 const NAMES: [&str; 6] = ["pid", "tid", "uid", "gid", "cpu", "nsecs"];
 const ZEROS: i32 = 1;
 const COUNTERS: i32 = 2;
+const PROGRAMS: i32 = 3;
 
 /// Bytes at [`USER`].
 fn bytes() -> Vec<u8> {
@@ -198,10 +199,10 @@ fn plan() -> Plan<'static> {
 
 /// The program of some of the clauses.
 fn generated(program: &Program, clauses: &[Clause]) -> crate::Program {
-    let maps: Vec<Option<i32>> = (0..program.maps.len()).map(|m| Some(outer(m))).collect();
+    let maps = (0..program.maps.len()).map(|m| Some(outer(m))).collect();
+    let maps = Descriptors { maps, zeros: ZEROS, counters: COUNTERS, programs: Some(PROGRAMS) };
     let numbers: Vec<usize> = (0..program.clauses.len()).collect();
-    let divisions = &divisions(program, &numbers);
-    let all = Clauses { script: program, clauses, maps: &maps, zeros: ZEROS, counters: COUNTERS, divisions };
+    let all = Clauses { script: program, clauses, maps: &maps, faults: &faults(program, &numbers) };
     collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan(), &all).unwrap()
 }
 
@@ -213,7 +214,7 @@ fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events:
     let layouts: Vec<_> = program.maps.iter().map(|m| layout(m).unwrap()).collect();
     machine.add_array(ZEROS, 8 * layouts.iter().map(|l| l.1).max().unwrap_or(1), 1);
     let numbers: Vec<usize> = (0..program.clauses.len()).collect();
-    let places = divisions(program, &numbers);
+    let places = faults(program, &numbers);
     machine.add_array(COUNTERS, 8 * (1 + layouts.len() + places.len()), 1);
     for (m, (parts, words)) in layouts.iter().enumerate() {
         match parts.is_empty() {
@@ -244,8 +245,8 @@ fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events:
     let count = |c: Counter| counted[c.word(layouts.len())];
     merged.bad_read(count(Counter::BadReads));
     (0..layouts.len()).for_each(|m| merged.refuse(m, count(Counter::Refused(m))));
-    for (nth, at) in places.iter().enumerate() {
-        merged.fault(run::Fault::DivisionByZero, *at, count(Counter::Division(nth)));
+    for (nth, (fault, at)) in places.iter().enumerate() {
+        merged.fault(*fault, *at, count(Counter::Fault(nth)));
     }
     outcome(&merged)
 }
