@@ -3,7 +3,7 @@
 //! ```text
 //!  area of captured functions:  stubs │ pointers │ moved beginnings │ [Offsets], one for each stub, in order │ [Step] …
 //!                                        └► [`crate::values::TABLE`]: where the offsets are, from the area's beginning; 0: nowhere
-//!  program of a probe:          number (4 bytes) │ flag, the most bytes that it copies (4 bytes) │ its instruction's address (8 bytes) │ [Step] …
+//!  program of a probe:          number (4 bytes) │ flags, the most bytes that it copies (4 bytes) │ its instruction's address (8 bytes) │ [Step] …
 //! ```
 //!
 //! A program is a row of [`Step`]s up to [`Op::End`]. Each appends to the values of the record ([`crate::shared::VALUES`]):
@@ -130,6 +130,17 @@ pub struct Offsets {
 pub const PROBE_HEAD: usize = 16;
 /// In the second number of a probe's program: the stack is walked first.
 pub const WALKS: u32 = 1 << 31;
+/// Likewise: it copies nothing but registers, a few bytes in all ([`is_simple`]).
+pub const SIMPLE: u32 = 1 << 30;
+/// The most bytes of a program that is [`SIMPLE`].
+pub const FEW: usize = 64;
+
+/// Whether a probe's program copies nothing but general registers, and no more bytes than [`FEW`].
+pub fn is_simple(steps: &[Step]) -> bool {
+    let is_register = |place: u8| (REGISTER..REGISTER + REGISTERS as u8).contains(&place);
+    let is_copy = |s: &Step| s.op == Op::Load as u8 && is_register(s.place) && (1..=8).contains(&s.size);
+    steps.iter().all(is_copy) && most(steps) as usize <= FEW
+}
 
 /// The most bytes that a program copies.
 pub fn most(steps: &[Step]) -> u32 {

@@ -3,14 +3,20 @@
 use crate::kernel;
 use crate::memory::load;
 use crate::slow::has_stack;
-use crate::thread::{Local, local};
-use crate::values::{ANY, FEW, Frame, SMALL, record, word};
+use crate::thread::{IN_TRACER, Local, local};
+use crate::values::{ANY, Frame, HEAD, SMALL, record, word};
 use crate::{calls, chunks, heap};
-use abi::values::{PROBE_HEAD, REGISTER, REGISTERS, STACK_HASH, STEPS, WALKS};
+use abi::shared::VALUES;
+use abi::values::{FEW, PROBE_HEAD, REGISTER, REGISTERS, SIMPLE, STACK_HASH, STEPS, WALKS};
 use core::arch::global_asm;
+use core::mem::offset_of;
 
 // `rax` has the program; at [rsp + 8] is what the program had in it, and above that are 128 bytes of the program's. Registers are pushed so that they
 // are in the order of DWARF. Flags are the program's.
+//
+// Where only registers are to be copied, and all is as it mostly is, the record is written here: as `values::record` does it, with the thread busy, so
+// that a handler that comes meanwhile finds no room. Of the two words that say where there is room, a handler may change both until the end is 0:
+// then the chunk is another one.
 global_asm!(
     ".text",
     ".globl trapline_probe", ".hidden trapline_probe", ".type trapline_probe,@function",
@@ -32,6 +38,66 @@ global_asm!(
     "mov rdi, rsp",
     "mov rsi, rax",
     "cld",
+    "test dword ptr [rsi + 4], {simple}",
+    "jz 5f",
+    "mov r8, qword ptr [rip + trapline_thread@GOTTPOFF]",
+    "add r8, qword ptr fs:[0]",
+    "mov r11d, [r8 + {chunk}]",
+    "mov r10, [r8 + {end}]",
+    "mov r9, [r8 + {cur}]",
+    "lea rax, [r9 + {room}]",
+    "cmp rax, r10",
+    "ja 5f",
+    "cmp dword ptr [r8 + {busy}], 0",
+    "jne 5f",
+    "rdtsc",
+    "cmp edx, [r8 + {high}]",
+    "jne 5f",
+    "mov [r8 + {in_tracer}], rsp",
+    "mov dword ptr [r8 + {busy}], {tracing}",
+    "mov qword ptr [r8 + {end}], 0",
+    "cmp r9, [r8 + {cur}]",
+    "jne 4f",
+    "cmp r11d, [r8 + {chunk}]",
+    "jne 4f",
+    "mov [r9], eax",
+    "lea rcx, [r9 + {head}]",
+    "lea r11, [rsi + {steps}]",
+    "2:",
+    "cmp byte ptr [r11], 0",
+    "je 3f",
+    "movzx eax, byte ptr [r11 + 1]",
+    "movzx edx, word ptr [r11 + 2]",
+    "mov rax, [rsp + 8*rax - {first}]",
+    "mov [rcx], rax",
+    "add rcx, rdx",
+    "add r11, 8",
+    "jmp 2b",
+    "3:",
+    // What is behind a record is zeros.
+    "mov qword ptr [rcx], 0",
+    "lea rax, [rcx + 7]",
+    "sub rax, r9",
+    "and rax, -8",
+    "lea edx, [rax - {head}]",
+    "mov [r9 + 8], dx",
+    "mov edx, [rsi]",
+    "lea edx, [rdx + rdx]",
+    "or edx, {values}",
+    "mov [r9 + 4], edx",
+    "add rax, r9",
+    // A handler that has forked meanwhile has given up the chunk.
+    "cmp dword ptr [r8 + {chunk}], 0",
+    "je 7f",
+    "mov [r8 + {cur}], rax",
+    "mov [r8 + {end}], r10",
+    "7:",
+    "mov dword ptr [r8 + {busy}], 0",
+    "jmp 6f",
+    // Nothing was written. The end is not known any more: the thread looks for room.
+    "4:",
+    "mov dword ptr [r8 + {busy}], 0",
+    "5:",
     "and rsp, -16",
     "sub rsp, 256",
     "movaps [rsp], xmm0", "movaps [rsp+16], xmm1", "movaps [rsp+32], xmm2", "movaps [rsp+48], xmm3",
@@ -43,12 +109,13 @@ global_asm!(
     "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
     "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
     "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+    "6:",
     // popfq takes longer than all of the above.
     "mov rax, [rbp - 8]",
     "test eax, 0x400",
-    "je 2f",
+    "je 8f",
     "std",
-    "2:",
+    "8:",
     "mov ecx, eax",
     "shr ecx, 11",
     "and ecx, 1",
@@ -66,6 +133,19 @@ global_asm!(
     ".cfi_endproc",
     ".size trapline_probe, .-trapline_probe",
     above = const ABOVE,
+    simple = const SIMPLE,
+    busy = const offset_of!(Local, busy),
+    tracing = const IN_TRACER,
+    in_tracer = const offset_of!(Local, in_tracer),
+    chunk = const offset_of!(Local, chunk),
+    cur = const offset_of!(Local, cur),
+    end = const offset_of!(Local, end),
+    high = const offset_of!(Local, high),
+    room = const HEAD + FEW as u64 + 24,
+    head = const HEAD,
+    steps = const PROBE_HEAD,
+    first = const 8 * REGISTER as u64,
+    values = const VALUES,
     function = sym probe,
 );
 
@@ -152,7 +232,7 @@ extern "C" fn probe(saved: &Registers, at: u64) {
     let (number, flags) = (head as u32, (head >> 32) as u32);
     let (begin, tsc) = (at + PROBE_HEAD as u64, kernel::tsc());
     let stack = if flags & WALKS == 0 { 0 } else { walk(local, saved, at, tsc) };
-    let (bytes, tsc, reached) = ((flags & !WALKS) as usize, Some(tsc), Reached { registers: saved, stack });
+    let (bytes, tsc, reached) = ((flags & !(WALKS | SIMPLE)) as usize, Some(tsc), Reached { registers: saved, stack });
     let program = (begin, begin + 8 * STEPS as u64);
     if bytes <= FEW {
         record::<SMALL>(local, &reached, number << 1, tsc, program);

@@ -11,7 +11,7 @@ use crate::memory::load;
 use crate::thread::{IN_TRACER, Local};
 use crate::{chunks, kernel, permits};
 use abi::shared::VALUES;
-use abi::values::{self, CUT, ENDS, FAULT, LENGTH, MOST, NULL, Op, STEPS, Step};
+use abi::values::{self, CUT, ENDS, FAULT, FEW, LENGTH, MOST, NULL, Op, STEPS, Step};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::compiler_fence;
 
@@ -35,15 +35,13 @@ pub fn word(local: &Local, from: u64, size: usize) -> u64 {
 }
 
 /// Bytes of a record before its values: time, word, length.
-const HEAD: u64 = 10;
+pub const HEAD: u64 = 10;
 /// What stores may go beyond the last value.
 const SPARE: usize = 18;
 /// Bytes of [`Values`] that any program fits.
 pub const ANY: usize = MOST + SPARE;
 /// Bytes of [`Values`] that programs fit which copy up to [`FEW`] bytes.
 pub const SMALL: usize = FEW + SPARE;
-/// See [`SMALL`].
-pub const FEW: usize = 64;
 
 /// Writes a record with this word, and what a program copies: its place, and where it ends at the latest. Where there is no room, it is counted. The time
 /// is that after copying, if none is given. `N`: [`ANY`] or [`SMALL`].

@@ -284,8 +284,9 @@ fn put_program(content: &mut Vec<u8>, number: u32, instruction: u64, steps: &[va
     content.resize(content.len().next_multiple_of(8), 0xcc);
     let at = content.len();
     let walks = if steps.iter().any(|s| s.place == values::STACK_HASH) { values::WALKS } else { 0 };
+    let simple = if values::is_simple(steps) { values::SIMPLE } else { 0 };
     content.extend(number.to_le_bytes());
-    content.extend((values::most(steps) | walks).to_le_bytes());
+    content.extend((values::most(steps) | walks | simple).to_le_bytes());
     content.extend(instruction.to_le_bytes());
     content.extend(steps.iter().flat_map(values::Step::bytes));
     content.extend(values::Step::default().bytes());
