@@ -11,6 +11,7 @@
 mod allocations;
 pub mod attach;
 mod bounds;
+mod called;
 mod captured;
 pub mod chunks;
 mod entry_filter;

@@ -1,5 +1,6 @@
 //! Answers agents: which patches the process gets. Files are read once per session, functions numbered once.
 
+use super::called::{Called, counters};
 use super::module::{Known, Role};
 use super::runtime::Runtime;
 use super::tables::Tables;
@@ -8,16 +9,15 @@ use abi::stub::Variant;
 use engine::own_events;
 use engine::request::functions::Functions;
 use events::generated::P_FUNCTION;
-use patch::Site;
 use patch::hole::{self, Kind, Mapping};
-use patch::link::{self, Beside, Copied, Linked, Places};
+use patch::link::{self, Beside, Linked, Places};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
-use sys::maps::{self, Map, PROT_EXEC, PROT_WRITE};
+use sys::maps::{self, Map, PROT_EXEC};
 
 /// Hooks of a process whose functions are left alone: the agent still follows into programs that it executes.
 const FOLLOWING: [Hook; 4] = [Hook::Execve, Hook::Execveat, Hook::Fexecve, Hook::Syscall];
@@ -397,56 +397,8 @@ impl Planner {
             link::capture(&mut captured, &hello.slow, |n| called.copied(known, first, n));
             all.push(captured);
         }
-        let is_writable =
-            |at: u64| maps.iter().any(|m| m.prot & PROT_WRITE != 0 && m.range.0 <= at && at + 2 <= m.range.1);
-        for linked in &mut all {
-            let patch_of =
-                |site: &Site| linked.patches.iter().position(|p| p.address == site.address.wrapping_add(bias));
-            let raised = known.plan.points.iter().filter_map(|site| Some((known.point(site.number)?, patch_of(site)?)));
-            let counters = raised
-                .flat_map(|(point, patch)| point.counters.iter().map(move |c| (c.wrapping_add(bias), patch as u32)));
-            linked.counters = counters.filter(|(at, _)| is_writable(*at)).collect();
-        }
+        all.iter_mut().for_each(|linked| linked.counters = counters(known, bias, linked, maps));
         Ok(all)
-    }
-}
-
-/// The functions of a file that get stubs of the variant Called: those whose values are captured, and those whose returns are probes.
-#[derive(Default)]
-struct Called<'k> {
-    /// Where they are.
-    addresses: HashSet<u64>,
-    /// Those that are not traced otherwise.
-    returns: Vec<&'k Site>,
-}
-
-impl<'k> Called<'k> {
-    fn of(known: &'k Known) -> Called<'k> {
-        let captured = known.plan.sites.iter().filter(|s| known.captured.contains_key(&s.number));
-        let addresses = captured.chain(&known.plan.returns).map(|s| s.address).collect();
-        let is_traced = |r: &&Site| known.plan.sites.iter().any(|s| s.address == r.address);
-        Called { addresses, returns: known.plan.returns.iter().filter(|r| !is_traced(r)).collect() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.addresses.is_empty()
-    }
-
-    fn has(&self, site: &Site) -> bool {
-        self.addresses.contains(&site.address)
-    }
-
-    /// What the stub of the function with this number does. The numbers of a file's functions follow `first`, and those of its probes follow them.
-    fn copied<'p>(&self, known: &'p Known, first: u32, number: u32) -> Copied<'p> {
-        let n = number - first;
-        let is_probe = known.point(n).is_some();
-        let site = if is_probe { &known.plan.returns } else { &known.plan.sites }.iter().find(|s| s.number == n);
-        let returns = site.and_then(|site| known.plan.returns.iter().find(|r| r.address == site.address));
-        Copied {
-            calls: known.captured.get(&n).map(|c| &c.programs),
-            number: (!is_probe).then_some(number),
-            returns: returns.and_then(|r| Some((first + r.number, &known.point(r.number)?.steps[..]))),
-        }
     }
 }
 
