@@ -238,3 +238,66 @@ fn add(
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(at: ArgLocation, size: u8) -> Source {
+        Source::Number(Number { at, size, signed: true })
+    }
+
+    fn step(op: Op, place: u8, size: u16, offset: i32) -> Step {
+        Step { op: op as u8, place, size, offset }
+    }
+
+    #[test]
+    fn places_of_the_abi_become_steps() {
+        let mut program = Program::default();
+        let memory = ArgLocation::Memory { base: Some("rbp"), index: Some(("rcx", 4)), offset: -24 };
+        let fields = [
+            number(ArgLocation::Argument(1), 4),
+            number(ArgLocation::Argument(7), 8),
+            number(memory, 4),
+            number(ArgLocation::Constant(-5), 8),
+            Source::Hidden { text: true },
+            Source::Cpu,
+        ];
+        assert!(fields.iter().all(|source| program.field(source, false).is_some()));
+        let right = [
+            step(Op::Load, REGISTER + 4, 4, 0),
+            // The second argument on the stack, above the return address.
+            step(Op::Fetch, REGISTER + 7, 8, 16),
+            step(Op::End, NOTHING, 0, 0),
+            step(Op::Load, FETCHED, 8, 0),
+            step(Op::Fetch, REGISTER + 6, 4, -24),
+            step(Op::End, REGISTER + 2, 4, 0),
+            step(Op::Load, FETCHED, 4, 0),
+            step(Op::Cpu, NOTHING, 4, 0),
+        ];
+        assert_eq!(program.steps, right);
+        let taken = [
+            Taken::Number(4, true),
+            Taken::Number(8, true),
+            Taken::Number(4, true),
+            Taken::Constant(-5i64 as u64),
+            Taken::Hidden,
+            Taken::Number(4, false),
+        ];
+        assert_eq!(program.fields, taken);
+    }
+
+    #[test]
+    fn what_the_agent_cannot_have_is_refused() {
+        let of = |source: &Source, at_return| Program::default().field(source, at_return);
+        let high = ArgLocation::Register(Register { name: "rax", first: 1, bytes: 1 });
+        for source in [number(high, 1), number(ArgLocation::Unknown, 8), number(ArgLocation::Distance(3), 8)] {
+            assert!(of(&source, false).is_none(), "{source:?}");
+        }
+        assert!(of(&Source::KernelStack(9), false).is_none());
+        // At a return there is a result, and nothing else.
+        assert!(of(&number(ArgLocation::Result, 8), true).is_some());
+        assert!(of(&number(ArgLocation::Result, 8), false).is_none());
+        assert!(of(&number(ArgLocation::Argument(0), 8), true).is_none());
+    }
+}

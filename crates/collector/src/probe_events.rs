@@ -265,3 +265,56 @@ fn encode_event(
     encode::fixed(out, part.schema, layout, &fixed, arguments);
     tails.into_iter().for_each(|text| encode::str_tail(out, text));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::dynamic::{self, Field};
+    use events::types::{Fmt, Int, StrKind, Type};
+
+    #[test]
+    fn numbers_have_the_sign_and_width_of_their_types() {
+        assert_eq!(number(&[0xff, 0xff], true) as i64, -1);
+        assert_eq!(number(&[0xff, 0xff], false), 0xffff);
+        assert_eq!(number(&[0; 0], true), 0);
+        assert_eq!(number(&(-5i64).to_le_bytes(), true) as i64, -5);
+    }
+
+    #[test]
+    fn strings_say_how_they_were_captured() {
+        let of = |head: u16, bytes: &[u8]| {
+            let all = [&head.to_le_bytes(), bytes].concat();
+            let mut rest = &all[..];
+            let (text, how, address) = text(&mut rest);
+            (text.to_vec(), how, address, rest.len())
+        };
+        assert_eq!(of(2, b"abc"), (b"ab".to_vec(), WHOLE, 1, 1));
+        assert_eq!(of(2 | CUT, b"ab"), (b"ab".to_vec(), SHORT, 1, 0));
+        assert_eq!(of(NULL, b""), (vec![], NONE, 0, 0));
+        assert_eq!(of(8 | FAULT, &0x1234u64.to_le_bytes()), (vec![], NONE, 0x1234, 0));
+        // What a hostile process writes.
+        assert_eq!(of(0xffff, b"a").3, 0);
+        assert_eq!(text(&mut &[1u8][..]), (&[][..], NONE, 0));
+    }
+
+    #[test]
+    fn a_record_is_an_event_whatever_it_lacks() {
+        let int = Type::Int(Int { size: 8, signed: true, fmt: Fmt::Dec });
+        let field = |name: &str, ty| Field { name: name.into(), ty };
+        let fields = [field("a", int), field("text", Type::Str(StrKind::Text)), field("b", int), field("c", int)];
+        let schema = dynamic::class("usdt:test:probe_events", &fields).unwrap();
+        let layout = events::registry::layout(schema.id).unwrap();
+        let taken = vec![Taken::Number(2, true), Taken::Text, Taken::Constant(7), Taken::Number(8, false)];
+        let part = Part { enabling: 0, schema, fields: taken };
+        let whole = [&(-3i16).to_le_bytes()[..], &5u16.to_le_bytes(), b"hello", &9u64.to_le_bytes()].concat();
+        for cut in 0..=whole.len() {
+            let (mut out, mut arguments, mut values) = (Vec::new(), Vec::new(), &whole[..cut]);
+            encode_event(&mut out, &mut arguments, (&part, layout, &Who::default()), (1, 2, 3), &mut values);
+            let ev = Event::parse(&out).unwrap();
+            assert_eq!((ev.pid(), ev.tid(), ev.time(), ev.value_of("b")), (1, 2, 3, 7), "{cut}");
+            if cut == whole.len() {
+                assert_eq!((ev.value_of("a") as i64, ev.bytes_of("text"), ev.value_of("c")), (-3, &b"hello"[..], 9));
+            }
+        }
+    }
+}
