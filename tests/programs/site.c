@@ -2,6 +2,7 @@
  *
  * site function N      three() N times, then a line "loop_ns TIME"
  * site call N          N times getppid(2), then the same
+ * site static N        N times a static probe, then the same
  * site now COMMAND...  a line "now_ns TIME" (CLOCK_MONOTONIC), then becomes COMMAND
  */
 #define _GNU_SOURCE
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "note.h"
 
 __attribute__((noinline)) long three(long i, const char *what, int n)
 {
@@ -42,6 +44,9 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "function"))
 		for (long i = 0; i < n; i++)
 			three(i, "what", 3);
+	else if (!strcmp(mode, "static"))
+		for (long i = 0; i < n; i++)
+			NOTE2("site", "turn", "0", i, "what");
 	else if (!strcmp(mode, "call"))
 		for (long i = 0; i < n; i++)
 			syscall(SYS_getppid);

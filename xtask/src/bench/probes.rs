@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// Times that a function is called. Reaching a uprobe takes an exception.
 const CALLS: u64 = 100_000;
+/// Hits of probes in the process.
+const HITS: u64 = 2_000_000;
 /// System calls, which are cheaper to trace.
 const SYSCALLS: u64 = 1_000_000;
 /// System calls that are recorded: as many as trapline's rings take while its reader is not on a processor.
@@ -97,6 +99,9 @@ impl Bench {
         )?);
         let tracepoint = "tracepoint:syscalls:sys_enter_getppid";
         sections.push(self.recorded("tracepoint", tracepoint, ("call", RECORDED), None)?);
+        sections.push(self.in_process("static probe", "static", "usdt:SITE:site:turn", Some(45.0))?);
+        sections.push(self.in_process("function, its entry", "function", "uprobe:SITE:three", None)?);
+        sections.push(self.in_process("function, its return", "function", "uretprobe:SITE:three", None)?);
         sections.push(format!("### Memory\n\n{}", figures(&self.memory()?)));
         if !self.bpftrace {
             sections.push("Skipped: bpftrace (package bpftrace is not installed).\n".to_string());
@@ -316,6 +321,47 @@ impl Bench {
         let bar = bar.filter(|_| self.bpftrace).map(|bar| (2, bar));
         let group = Group { title: format!("Recorded: {title}, {n} times, site.c's own time"), samples, bar };
         Ok(format!("{}\n{per_hit}{above}\nAll {n} recorded in each run, 0 dropped.\n", group.table()))
+    }
+
+    /// A probe whose hits are recorded by a jump in the process, next to the kernel's breakpoint. `bar`: ns above untraced.
+    fn in_process(&self, title: &str, mode: &str, probe: &str, bar: Option<f64>) -> Result<String> {
+        let probe = probe.replace("SITE", &self.word(&self.site));
+        let none: fn(&str) -> Result<u64> = |_| Ok(0);
+        let (dir, stats) = (self.path("trace"), self.path("stats.json"));
+        let words = ["record", "--backend", "agent", "--force", "-o", &dir, "--stats", &stats, "--buffer", "256M"];
+        let mut argv = [vec![self.word(&self.trapline)], words.map(String::from).to_vec()].concat();
+        argv.extend(["-e".to_string(), probe.clone(), "--".to_string()]);
+        let all = move |stats: &str, n| all_recorded(stats, n);
+        let cases = [
+            Timed { name: "untraced".into(), argv: self.site(mode, HITS), check: Box::new(none) },
+            Timed {
+                name: "in the process, recorded".into(),
+                argv: [argv, self.site(mode, HITS)].concat(),
+                check: {
+                    let stats = stats.clone();
+                    Box::new(move |_: &str| all(&stats, HITS))
+                },
+            },
+        ];
+        let samples = in_turn(&cases, self.runs)?;
+        let kernel = [Timed {
+            name: "in the kernel, recorded".into(),
+            argv: self.record(&["-e", &probe], &self.site(mode, CALLS)),
+            check: Box::new(move |_: &str| all(&stats, CALLS)),
+        }];
+        let of_kernel = in_turn(&kernel, self.runs)?;
+        let ns = |s: &Samples, n: u64| s.median().as_secs_f64() * 1e9 / n as f64;
+        let above = ns(&samples[1], HITS) - ns(&samples[0], HITS);
+        let verdict = bar.map_or(String::new(), |bar| {
+            let met = if above <= bar { "met" } else { "**missed**" };
+            format!("Bar: at most {bar:.0} ns above untraced: {above:.1}, {met}.\n")
+        });
+        Ok(format!(
+            "### In the process: {title}\n\n| | ns a hit |\n|---|---:|\n| untraced | {:.1} |\n| in the process, recorded | {:.1} |\n| in the kernel, recorded | {:.0} |\n\nAll {HITS} recorded in each run, 0 dropped. {verdict}",
+            ns(&samples[0], HITS),
+            ns(&samples[1], HITS),
+            ns(&of_kernel[0], CALLS),
+        ))
     }
 
     fn memory(&self) -> Result<Vec<Figure>> {
