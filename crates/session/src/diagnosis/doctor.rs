@@ -148,7 +148,7 @@ fn agent_backend() -> Vec<Finding> {
     }
     let works = collector::possible().and_then(|()| self_test::run());
     let usual = "trapline graph -- CMD, record -e uprobe:, usdt: -- CMD: dynamically linked programs, without root";
-    out.push(row("agent backend (functions, probes)", works.map(|tried| format!("{usual} ({tried})"))));
+    out.push(row("agent backend (functions)", works.map(|tried| format!("{usual} ({tried})"))));
     out
 }
 
