@@ -97,7 +97,8 @@ impl Answer {
                 }
                 let hook = linked.originals.iter().find(|o| o.patch as usize == i).map(|o| o.hook);
                 let number = linked.functions.get(i).map(|n| n - first).or_else(|| linked.probe_at(patch.address));
-                let name = number.and_then(|n| Some(known.names.get(n as usize).unwrap_or(&known.point(n)?.label)));
+                let of_point = |n| known.point(n).map(|p| &p.label);
+                let name = number.and_then(|n| known.names.get(n as usize).or_else(|| of_point(n)));
                 let name = name.cloned().or_else(|| hook.map(|h| format!("{h:?}").to_lowercase()));
                 all.push(Unpatched {
                     name: name.unwrap_or_default(),
@@ -122,7 +123,7 @@ pub struct Planner {
     /// Made when they are first needed.
     tables: Option<Tables>,
     /// Where areas are, by process, file, the module's place, and what they are for: those of one that comes to the same place again are there.
-    areas: HashMap<(i32, Key, u64, bool), u64>,
+    areas: HashMap<(i32, Key, u64, bool), Range<u64>>,
 }
 
 impl Planner {
@@ -365,12 +366,12 @@ impl Planner {
                 + more.next_multiple_of(link::PAGE);
             let reach = known.plan.reach.start.wrapping_add(bias)..known.plan.reach.end.wrapping_add(bias);
             let place = (pid, key, m.range.0, captured);
-            let is_there = |area: u64| taken.iter().any(|t| t.range.start <= area && area + len <= t.range.end);
-            let area = match areas.get(&place).filter(|area| is_there(**area)) {
-                Some(area) => *area,
+            let is_there =
+                |area: &&Range<u64>| taken.iter().any(|t| t.range.start <= area.start && area.end <= t.range.end);
+            let area = match areas.get(&place).filter(is_there) {
+                Some(area) => area.start,
                 None => hole::nearest(taken, &reach, len).ok_or("there is no room for stubs near it")?,
             };
-            areas.insert(place, area);
             let at = taken.partition_point(|t| t.range.start < area);
             taken.insert(at, Mapping { range: area..area + len, kind: Kind::Other });
             let places = Places {
@@ -387,6 +388,8 @@ impl Planner {
             let mut linked = link::link(&known.plan, &places, number, Beside { returns, points: &points })
                 .map_err(|e| e.to_string())?;
             link::copy_at_probes(&mut linked, |n| (first + n, known.point(n).map_or(&[][..], |p| &p.steps)));
+            // It may take less than was looked for.
+            areas.insert(place, area..area + linked.len());
             Ok::<_, String>(linked)
         };
         let mut all = vec![link(functions.variant(), hooks, false, 0)?];
