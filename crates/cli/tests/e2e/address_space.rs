@@ -47,7 +47,8 @@ fn the_agent_takes_little_of_the_address_space() {
 #[test]
 fn libraries_that_come_and_go_leave_nothing_behind() {
     let Some(program) = program() else { return };
-    let Some(library) = testkit::compile("gcc", "agent_module.so", "agent_module.c", &["-O1", "-shared", "-fPIC"])
+    let Some(library) =
+        testkit::compile("gcc", "agent_module.so", "agent_module.c", &["-g", "-O1", "-shared", "-fPIC"])
     else {
         return;
     };
@@ -59,6 +60,11 @@ fn libraries_that_come_and_go_leave_nothing_behind() {
         let left = traced(&mode, &[&program, "load", &library, "200"]);
         assert!(left <= 2, "{left} {mode:?}");
     }
+    let place = dir.join("probes").display().to_string();
+    let [entry, exit] = ["uprobe", "uretprobe"].map(|p| format!("{p}:{library}:module_function"));
+    let probes = ["record", "-q", "-o", &place, "--backend", "agent", "-e", &entry, "-e", &exit];
+    let left = traced(&probes, &[&program, "load", &library, "200"]);
+    assert!(left <= 2, "{left} {probes:?}");
 }
 
 /// More calls are open than the shadow stack has room for at first, and than it ever has: those beyond are counted as lost, except with a
