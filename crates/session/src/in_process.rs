@@ -18,7 +18,7 @@ const PROVIDERS: [&str; 3] = ["uprobe:", "uretprobe:", "usdt:"];
 pub fn reason(ask: &Ask) -> Option<String> {
     match (ask.tracing.backend.as_deref(), rights::kernel_backend_is_usable()) {
         (Some("agent"), _) => Some("as requested".into()),
-        (Some("ptrace"), _) => Some("the ptrace backend has no probes".into()),
+        (Some("ptrace"), Err(_)) => Some("the ptrace backend has no probes".into()),
         (None | Some("auto"), Err(why)) => Some(format!("auto: {why}")),
         _ => None,
     }
