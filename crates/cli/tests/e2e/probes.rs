@@ -552,7 +552,7 @@ fn what_cannot_be_enabled_is_refused_in_one_line() {
     says(&["-e", "read kstack", "--backend", "ptrace"], 125, &["only the kernel backend"]);
     says(&["-e", &u("worked"), "--on-full", "block"], 125, &["only the kernel backend", "--on-full block"]);
     if lab::has("setpriv") {
-        let (code, line) = refused(User::Nobody, &["-e", &format!("{} kstack", u("worked"))]);
+        let (code, line) = refused(User::Nobody, &["-e", "interval:s:1"]);
         assert_eq!(code, 125, "{line}");
         let needed = if lab::paranoid() > 2 { "kernel.perf_event_paranoid" } else { "cap_bpf" };
         assert!(line.contains("run as root") && line.contains(needed), "{line}");
