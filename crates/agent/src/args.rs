@@ -87,28 +87,34 @@ impl Saved {
     }
 }
 
+/// How many records a return makes, and with the beginning of the call.
+fn records(programs: Option<(&Area, Offsets)>, begins: bool) -> u64 {
+    let of_function = 1 + u64::from(begins);
+    programs.map_or(of_function, |(_, offsets)| {
+        u64::from(offsets.number != 0) * of_function + u64::from(offsets.returns != 0)
+    })
+}
+
 /// A function begins.
 extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
     let (local, place) = (local(), saved.slot());
+    let programs = saved.programs();
     if !has_stack(local) || in_tracer(local, place) {
-        chunks::drop_records(local, 2);
+        chunks::drop_records(local, records(programs, true));
         return SET;
     }
-    let programs = saved.programs();
     let word = programs.map_or(0, |(_, offsets)| offsets.number) | WRITTEN | RECORDED;
     // The sign is extended: the entry is not to be written late.
     let extended = i64::from(word as i32) as u64;
     // SAFETY: the stub has just been called, and the thread has a shadow stack.
     if unsafe { !shadow::push_below(local, place, extended, 0) && !shadow::push(local, place, word, false) } {
-        chunks::drop_records(local, 2);
+        chunks::drop_records(local, records(programs, true));
         return SET;
     }
     if let Some((area, offsets)) = programs
         && offsets.number != 0
     {
         record::<ANY>(local, saved, offsets.number << 1, None, program(area, offsets.entry));
-    } else if programs.is_none() {
-        chunks::drop_records(local, 1);
     }
     CLEAR
 }
@@ -118,8 +124,9 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
     let (local, place) = (local(), saved.slot());
     // SAFETY: the call returns to its stub.
     let entry = unsafe { shadow::top_of(local, place) };
-    match saved.programs().filter(|_| !in_tracer(local, place)) {
-        None => chunks::drop_records(local, 1),
+    let programs = saved.programs();
+    match programs.filter(|_| !in_tracer(local, place)) {
+        None => chunks::drop_records(local, records(programs, false)),
         Some((area, offsets)) => {
             // The time of capturing is not the function's.
             let tsc = kernel::tsc();

@@ -65,6 +65,7 @@ mod text;
 mod thread;
 mod tracers;
 mod values;
+mod vectors;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

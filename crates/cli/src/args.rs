@@ -745,7 +745,7 @@ fn repair(c: Command) -> Command {
 fn pack(c: Command) -> Command {
     c
         .after_help("They are written into DIR/.trapline/symbols: about 20 bytes for each distinct address. 'trapline report' reads them. With --redact, a \
-             copy can be given away: its events, metadata and names have nothing of what is left out.")
+             copy can be given away: the texts are gone from its events, metadata and names.")
         .arg(
             dir("The trace").required(true),
         )

@@ -243,9 +243,9 @@ impl Agent {
 
     /// What was counted of enablings, by number. `lost` records are of functions, unless there is a heap too.
     fn enabling_counts(&self, lost: u64) -> Vec<(u32, Tally)> {
-        let is_alone = self.heap.is_none() && self.probes.is_none();
-        let mut counts = self.record_filter.counts(if is_alone { lost } else { 0 });
-        counts.extend(self.probes.iter().flat_map(ProbeEvents::counts));
+        let of = |is_alone: bool| if is_alone && self.heap.is_none() { lost } else { 0 };
+        let mut counts = self.record_filter.counts(of(self.probes.is_none()));
+        counts.extend(self.probes.iter().flat_map(|p| p.counts(of(self.no_functions))));
         counts.extend(self.heap.iter().flat_map(Heap::counts));
         counts
     }

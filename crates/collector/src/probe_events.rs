@@ -101,9 +101,15 @@ impl ProbeEvents {
         self.phases.get(at).is_some_and(|p| p.1)
     }
 
-    /// What was counted of each enabling, by number.
-    pub fn counts(&self) -> Vec<(u32, Counts)> {
-        let of = |n: &Counts| Counts { filtered: n.seen - n.recorded, ..n.clone() };
+    /// What was counted of each enabling, by number. `lost` are records that were of probes; of several, nobody knows which.
+    pub fn counts(&self, lost: u64) -> Vec<(u32, Counts)> {
+        let dropped = if self.probes.len() == 1 { lost } else { 0 };
+        let of = |n: &Counts| Counts {
+            seen: n.seen.saturating_add(dropped),
+            filtered: n.seen - n.recorded,
+            dropped,
+            ..n.clone()
+        };
         self.probes.iter().map(|(id, _)| *id).zip(self.counts.iter().map(of)).collect()
     }
 

@@ -12,7 +12,7 @@
 //! - [`Plan`]: which functions can be patched. Nothing is patched unless all jumps and addresses of the file leave the patch alone, unwind information
 //!   says that a function begins there, and its first instructions can be moved.
 //! - [`calls`]: patches of `syscall` instructions, for the ptracer.
-//! - Places of probes ([`Point`]) get code that stands in front of one instruction, in the middle of a function too.
+//! - Places of probes ([`Point`]) get code in front of one instruction, also in the middle of a function.
 //! - [`link`]: the bytes for one process. A stub is a copy of 320 bytes with a few numbers filled in.
 //!
 //! Not here: reading ELF files (crate `symbols`), and what must not be traced for reasons that are not in the code, except for the names that

@@ -1,5 +1,4 @@
-//! Code of probes: it stands in front of the instruction at which a probe is, hands everything that the program has in registers to the agent, and
-//! gives it back.
+//! Code of probes, in front of the instruction of a probe: it passes the program's registers to the agent, and restores them.
 //!
 //! ```text
 //!  undo:   lea rsp, [rsp+N]        only where the beginning of the function has lowered it
@@ -9,11 +8,11 @@
 //!          call [rip+pointer]      [`Slow::Probe`]: keeps all registers and flags but rax
 //!          pop rax
 //!          lea rsp, [rsp+128]
-//!          jmp to                  the moved instructions, or what stands in front of those
+//!          jmp to                  the moved instructions
 //! ```
 //!
 //! Flags live through it: no instruction of its own writes them. Each of its instructions stands for that of the program, with a lower stack
-//! pointer ([`Step`]): so whoever unwinds from here, or from the agent, comes to the program's function, and a signal may interrupt it anywhere.
+//! pointer ([`Step`]): so unwinding from here, or from the agent, leads to the program's function, and a signal may interrupt it anywhere.
 //!
 //! The agent finds, from rsp upwards: where the code goes on, the program's rax, 128 bytes that are not its own.
 
@@ -72,7 +71,7 @@ impl Code {
         area.wrapping_add(self.at as u64)
     }
 
-    /// Where the code goes that stands in front of it.
+    /// Where stubs and hooks in front of it lead.
     pub fn entry(&self, area: u64) -> u64 {
         area.wrapping_add(self.entry as u64)
     }

@@ -93,7 +93,7 @@ impl fmt::Display for Refusal {
             Refusal::Caller => "it finds out who calls it",
             Refusal::Unwinder => "it is a part of the unwinder",
             Refusal::Profiler => "it is a profiler's hook",
-            Refusal::Hooked => "trapline stands in for it",
+            Refusal::Hooked => "trapline replaces it",
         })
     }
 }

@@ -16,11 +16,12 @@ const PROVIDERS: [&str; 3] = ["uprobe:", "uretprobe:", "usdt:"];
 
 /// Why the agent reaches them; none: the kernel backend does.
 pub fn reason(ask: &Ask) -> Option<String> {
-    match (ask.tracing.backend.as_deref(), rights::kernel_backend_is_usable()) {
-        (Some("agent"), _) => Some("as requested".into()),
-        (Some("ptrace"), Err(_)) => Some("the ptrace backend has no probes".into()),
-        (None | Some("auto"), Err(why)) => Some(format!("auto: {why}")),
-        _ => None,
+    let why_not = || rights::kernel_backend_is_usable().err();
+    match ask.tracing.backend.as_deref() {
+        Some("agent") => Some("as requested".into()),
+        Some("ptrace") => why_not().map(|_| "the ptrace backend has no probes".into()),
+        None | Some("auto") => why_not().map(|why| format!("auto: {why}")),
+        Some(_) => None,
     }
 }
 

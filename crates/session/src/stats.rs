@@ -195,7 +195,8 @@ impl Stats {
                 }
                 _ => {}
             }
-            let is_unknown = is_of_agent(e) && (several || e.heap().is_some());
+            let has_stacks = e.in_process().is_some() && plan.heap().is_some();
+            let is_unknown = is_of_agent(e) && (several || e.heap().is_some() || has_stacks);
             self.enablings.push(json!({
                 "probe": e.name(),
                 "seen": n.seen,

@@ -222,7 +222,7 @@ impl Pack {
         Some(Call { function: Some(self.string(name)?), file: None, line: 0, start, inlined: false })
     }
 
-    /// The same of another identity, with other names and files: each of these makes the new one of the old one.
+    /// A copy with another identity. `name` and `file` map each old text to the new one.
     pub fn renamed(&self, of: &Identity, name: &dyn Fn(&str) -> String, file: &dyn Fn(&str) -> String) -> Vec<u8> {
         let mut writer = PackWriter::new(of, Some(&self.segments));
         for (start, end, number) in &self.functions {

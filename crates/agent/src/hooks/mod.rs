@@ -12,7 +12,7 @@ pub mod signals;
 use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
 use crate::thread::{Local, local};
-use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots};
+use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots, vectors};
 use abi::message::{HOOKS, Hook, Reason};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
@@ -88,19 +88,11 @@ macro_rules! before {
             "mov rbp, rsp",
             ".cfi_def_cfa_register rbp",
             "push rax", "push rcx", "push rdx", "push rsi", "push rdi", "push r8", "push r9", "push r10", "push r11",
-            "and rsp, -16",
-            "sub rsp, 256",
-            "movaps [rsp], xmm0", "movaps [rsp+16], xmm1", "movaps [rsp+32], xmm2", "movaps [rsp+48], xmm3",
-            "movaps [rsp+64], xmm4", "movaps [rsp+80], xmm5", "movaps [rsp+96], xmm6", "movaps [rsp+112], xmm7",
-            "movaps [rsp+128], xmm8", "movaps [rsp+144], xmm9", "movaps [rsp+160], xmm10", "movaps [rsp+176], xmm11",
-            "movaps [rsp+192], xmm12", "movaps [rsp+208], xmm13", "movaps [rsp+224], xmm14", "movaps [rsp+240], xmm15",
+            vectors::save!(),
             "mov rax, [rip + {originals} + 8*{hook}]",
             "mov [rbp+8], rax",
             "call {function}",
-            "movaps xmm0, [rsp]", "movaps xmm1, [rsp+16]", "movaps xmm2, [rsp+32]", "movaps xmm3, [rsp+48]",
-            "movaps xmm4, [rsp+64]", "movaps xmm5, [rsp+80]", "movaps xmm6, [rsp+96]", "movaps xmm7, [rsp+112]",
-            "movaps xmm8, [rsp+128]", "movaps xmm9, [rsp+144]", "movaps xmm10, [rsp+160]", "movaps xmm11, [rsp+176]",
-            "movaps xmm12, [rsp+192]", "movaps xmm13, [rsp+208]", "movaps xmm14, [rsp+224]", "movaps xmm15, [rsp+240]",
+            vectors::restore!(),
             "lea rsp, [rbp-72]",
             "pop r11", "pop r10", "pop r9", "pop r8", "pop rdi", "pop rsi", "pop rdx", "pop rcx", "pop rax",
             "pop rbp",

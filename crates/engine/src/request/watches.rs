@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Of one enabling: shared by the session that watches and whoever asks.
+/// Those of one enabling. The session sets them, views read them.
 #[derive(Clone, Debug, Default)]
 pub struct Watches(Arc<Shared>);
 

@@ -1,6 +1,6 @@
 //! Packs for a copy of a trace in which not all texts are shown: they have other names, and are found by other identities.
 //!
-//! A file whose path is not shown is known by its build id; without one, by its device and inode, which stand in the place of its stamp.
+//! A file with a hidden path is identified by its build id; without one, by its device and inode, in the field of its stamp.
 
 use super::{jit, packs};
 use crate::redact::MARK;
