@@ -1,39 +1,95 @@
 //! Patches of `syscall` instructions: where a jump goes in front of one, or in its place, and the stub that it leads to.
 //!
 //! ```text
-//!  mov eax, NUMBER   (5 bytes) ─► jmp stub                the number is in the stub; `syscall` stays as it is
-//!  syscall           (2 bytes) ─► jmp hole                where the number comes from elsewhere
+//!  mov REGISTER, NUMBER   (5 bytes or more) ─► jmp stub   the instruction is in the stub; `syscall` stays as it is
+//!  syscall                (2 bytes) ─► jmp hole           where another instruction is in front of it
 //!  hole: 5 bytes of padding between two functions ─► jmp stub
 //!
-//!  stub:  mov eax, NUMBER │ lea r11, [words] │ jmp [code] │ syscall; jmp back │ words: back, raw, code
+//!  stub:  mov … │ lea r11, [words] │ jmp [code] │ syscall; jmp back │ words: back, raw, code, from
 //! ```
 //!
-//! No instruction is moved: whatever jumps to the `syscall`, or was in it, finds it or the jump in its place.
+//! Whatever jumps to the `syscall`, or to the instruction in front of it, or was in it, finds it or the jump in its place.
 
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use std::ops::Range;
 
 /// Bytes of a stub.
 pub const STUB: usize = 64;
 /// Bytes of a `syscall`.
 pub const SYSCALL: u64 = 2;
-/// Bytes of `mov eax, imm32`.
-pub const NUMBER: u64 = JUMP;
 /// Bytes of a jump.
 const JUMP: u64 = 5;
-/// Offsets in a stub: behind the number, of its own `syscall`, of its words.
-const BEHIND_NUMBER: u64 = 5;
-const RAW: u64 = 18;
-const WORDS: u64 = 32;
+/// The most bytes of an instruction that has room in a stub.
+const MOST: usize = 12;
+/// Where the words of a stub are.
+pub const WORDS: u64 = 32;
+/// Where its own `syscall` is, behind its instruction.
+const RAW: u64 = 13;
 const INT3: u8 = 0xcc;
 
 /// How a `syscall` is patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// At the instruction in front of it, which loads this number.
-    Number(u32),
+    /// At the instruction in front of it, which is this one.
+    Front(Front),
     /// In its place, by way of the hole at this address.
     Hole(u64),
+}
+
+/// An instruction that loads a number into a register. It may be executed twice, and anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Front {
+    bytes: [u8; MOST],
+    len: u8,
+}
+
+impl Front {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Takes an instruction, if it is one.
+    fn of(instruction: &Instruction, bytes: &[u8]) -> Option<Front> {
+        let moves = match instruction.code() {
+            Code::Mov_r32_imm32 | Code::Mov_r64_imm64 => true,
+            Code::Mov_rm64_imm32 => instruction.op0_kind() == OpKind::Register,
+            _ => false,
+        };
+        let fits = moves && (JUMP as usize..=MOST).contains(&bytes.len());
+        (fits && instruction.op0_register().full_register() != Register::RSP).then(|| {
+            let mut front = Front { bytes: [0; MOST], len: bytes.len() as u8 };
+            front.bytes[..bytes.len()].copy_from_slice(bytes);
+            front
+        })
+    }
+
+    /// `mov eax, NUMBER`, if that is what the 6 bytes in front of a `syscall` end with.
+    pub fn number(before: &[u8; 6], number: u32) -> Option<Front> {
+        // A prefix would make another register of it.
+        let is_prefix = (0x40..0x50).contains(&before[0]);
+        let loads = !is_prefix && before[1] == 0xb8 && before[2..] == number.to_le_bytes();
+        let instruction = Decoder::new(64, &before[1..], DecoderOptions::NONE).decode();
+        loads.then(|| Front::of(&instruction, &before[1..]))?
+    }
+}
+
+/// A `syscall` with an instruction in front of it that a jump can replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Address of the `syscall`.
+    pub at: u64,
+    /// The instruction.
+    pub front: Front,
+    /// The number of the call, where instructions before say it.
+    pub number: Option<u32>,
+}
+
+impl Site {
+    /// Where the instruction in front is.
+    pub fn from(&self) -> u64 {
+        self.at - u64::from(self.front.len)
+    }
 }
 
 /// Bytes to be written, and where. A thread may execute what is there meanwhile.
@@ -47,11 +103,29 @@ pub struct Patch {
     pub new: Vec<u8>,
 }
 
-/// Whether the instruction in front of the `syscall` loads `number` into eax: the 6 bytes in front of it.
-pub fn loads(before: &[u8; 6], number: u32) -> bool {
-    // A prefix would make another register of it.
-    let is_prefix = (0x40..0x50).contains(&before[0]);
-    !is_prefix && before[1] == 0xb8 && before[2..] == number.to_le_bytes()
+/// The `syscall` instructions of a function that can be patched at the instruction in front. `code` is the whole function, which begins at `start`.
+/// Behind bytes that are no instruction nothing is found.
+pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let (mut instruction, mut front, mut number, mut found) = (Instruction::default(), None, None, vec![]);
+    while decoder.can_decode() {
+        let from = decoder.position();
+        decoder.decode_out(&mut instruction);
+        let to = instruction.op0_register().full_register();
+        let keeps = matches!(instruction.mnemonic(), Mnemonic::Mov | Mnemonic::Lea | Mnemonic::Xor | Mnemonic::Nop);
+        match instruction.code() {
+            Code::INVALID => break,
+            Code::Syscall => {
+                found.extend(front.map(|front| Site { at: instruction.ip(), front, number }));
+                number = None;
+            }
+            Code::Mov_r32_imm32 if to == Register::RAX => number = Some(instruction.immediate32()),
+            _ if keeps && to != Register::RAX => {}
+            _ => number = None,
+        }
+        front = code.get(from..decoder.position()).and_then(|bytes| Front::of(&instruction, bytes));
+    }
+    found
 }
 
 /// What can be reached from a `syscall` by a jump of two bytes.
@@ -81,36 +155,49 @@ fn padding(bytes: &[u8]) -> usize {
 /// The stub at `at` for a `syscall`, which leads to the code at `code`.
 pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
     let back = syscall + SYSCALL;
-    let (number, raw) = match way {
-        Way::Number(number) => (number, syscall),
-        Way::Hole(_) => (0, at + RAW),
+    let front = match &way {
+        Way::Front(front) => front.bytes(),
+        Way::Hole(_) => &[],
     };
+    let len = front.len() as u64;
+    let (raw, from) = if front.is_empty() { (at + RAW, syscall) } else { (syscall, syscall - len) };
     let mut bytes = [INT3; STUB];
-    bytes[0] = 0xb8;
-    bytes[1..5].copy_from_slice(&number.to_le_bytes());
-    bytes[5..8].copy_from_slice(&[0x4c, 0x8d, 0x1d]);
-    bytes[8..12].copy_from_slice(&(WORDS as u32 - 12).to_le_bytes());
-    bytes[12..14].copy_from_slice(&[0xff, 0x25]);
-    bytes[14..18].copy_from_slice(&(WORDS as u32 + 16 - 18).to_le_bytes());
-    bytes[18..20].copy_from_slice(&[0x0f, 0x05]);
-    bytes[20..25].copy_from_slice(&jump(at + RAW + SYSCALL, back)?);
-    for (to, word) in bytes[WORDS as usize..].chunks_exact_mut(8).zip([back, raw, code, 0]) {
+    let (first, rest) = bytes.split_at_mut(front.len());
+    first.copy_from_slice(front);
+    rest[..3].copy_from_slice(&[0x4c, 0x8d, 0x1d]);
+    rest[3..7].copy_from_slice(&((WORDS - len) as u32 - 7).to_le_bytes());
+    rest[7..9].copy_from_slice(&[0xff, 0x25]);
+    rest[9..13].copy_from_slice(&((WORDS - len) as u32 + 16 - 13).to_le_bytes());
+    rest[13..15].copy_from_slice(&[0x0f, 0x05]);
+    rest[15..20].copy_from_slice(&jump(at + len + RAW + SYSCALL, back)?);
+    for (to, word) in bytes[WORDS as usize..].chunks_exact_mut(8).zip([back, raw, code, from]) {
         to.copy_from_slice(&word.to_le_bytes());
     }
     Some(bytes)
 }
 
+/// Where a thread that stands in a stub is in the program: `words` are those at [`WORDS`], and `offset` is where it stands. None: at the call.
+pub fn in_program(words: &[u64; 4], offset: u64) -> Option<u64> {
+    let [back, _, _, from] = *words;
+    let call = back.checked_sub(SYSCALL)?.checked_sub(from)?.checked_add(RAW)?;
+    match offset {
+        _ if offset < call => Some(from),
+        _ if offset == call + SYSCALL => Some(back),
+        _ => None,
+    }
+}
+
 /// The patches that lead a `syscall` to its stub, in the order in which they are made.
 pub fn patches(syscall: u64, way: Way, stub: u64, hole: &[u8]) -> Option<Vec<Patch>> {
     Some(match way {
-        Way::Number(number) => {
-            let at = syscall - NUMBER;
-            let mut old = vec![0xb8];
-            old.extend_from_slice(&number.to_le_bytes());
-            vec![Patch { at, old, new: jump(at, stub)?.to_vec() }]
+        Way::Front(front) => {
+            let (old, at) = (front.bytes().to_vec(), syscall - u64::from(front.len));
+            let mut new = jump(at, stub)?.to_vec();
+            new.extend_from_slice(&old[JUMP as usize..]);
+            vec![Patch { at, old, new }]
         }
         Way::Hole(at) => {
-            let to = jump(at, stub + BEHIND_NUMBER)?.to_vec();
+            let to = jump(at, stub)?.to_vec();
             let short = i8::try_from(at.wrapping_sub(syscall + SYSCALL) as i64).ok()?;
             let first = Patch { at, old: hole.get(..JUMP as usize)?.to_vec(), new: to };
             vec![first, Patch { at: syscall, old: vec![0x0f, 0x05], new: vec![0xeb, short as u8] }]
@@ -142,35 +229,77 @@ mod tests {
         lines
     }
 
+    fn number(number: u32) -> Front {
+        let mut before = [0x90, 0xb8, 0, 0, 0, 0];
+        before[2..].copy_from_slice(&number.to_le_bytes());
+        Front::number(&before, number).unwrap()
+    }
+
     #[test]
     fn a_number_is_loaded_by_a_whole_instruction() {
-        assert!(loads(&[0x90, 0xb8, 1, 1, 0, 0], 257));
-        assert!(!loads(&[0x41, 0xb8, 1, 1, 0, 0], 257));
-        assert!(!loads(&[0x90, 0xb8, 1, 1, 0, 0], 1));
-        assert!(!loads(&[0x90, 0xb9, 1, 1, 0, 0], 257));
+        assert_eq!(number(257).bytes(), [0xb8, 1, 1, 0, 0]);
+        assert_eq!(Front::number(&[0x41, 0xb8, 1, 1, 0, 0], 257), None);
+        assert_eq!(Front::number(&[0x90, 0xb8, 1, 1, 0, 0], 1), None);
+        assert_eq!(Front::number(&[0x90, 0xb9, 1, 1, 0, 0], 257), None);
+    }
+
+    #[test]
+    fn sites_have_an_instruction_in_front_that_may_move() {
+        let code = [
+            &[0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0, 0, 0, 0, 0x0f, 0x05][..], // endbr64; mov eax, 0; syscall
+            &[0x31, 0xc0, 0x0f, 0x05],                                   // xor eax, eax; syscall
+            &[0xb8, 1, 1, 0, 0, 0x90, 0x0f, 0x05],                       // mov eax, 257; nop; syscall
+            &[0x48, 0xb8, 0xb8, 1, 0, 0, 0, 0x0f, 0x05, 0x90],           // mov rax, of bytes like the instructions
+            &[0xb8, 1, 1, 0, 0, 0x48, 0x89, 0xfe, 0xbf, 0x9c, 0xff, 0xff, 0xff, 0x0f, 0x05], // mov eax, 257; mov rsi, rdi; mov edi, -100; syscall
+            &[0xbf, 1, 0, 0, 0, 0x0f, 0x05],                                                 // mov edi, 1; syscall
+            &[0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0xc3], // mov eax, 39; syscall; ret
+        ];
+        let found = sites(&code.concat(), 0x1000);
+        let len = |n: usize| code[..n].concat().len() as u64;
+        let places: Vec<_> = found.iter().map(|s| (s.from(), s.at, s.number)).collect();
+        let [openat, other, last] = [len(4), len(5), len(6)].map(|at| 0x1000 + at);
+        let wanted = [
+            (0x1004, 0x1009, Some(0)),
+            (openat + 8, openat + 13, Some(257)),
+            (other, other + 5, None),
+            (last, last + 5, Some(39)),
+        ];
+        assert_eq!(places, wanted);
+        // What follows something that is no instruction may be anything.
+        assert_eq!(sites(&[&[0x06][..], code[6]].concat(), 0x1000), []);
     }
 
     #[test]
     fn a_stub_goes_back_behind_the_call() {
-        let bytes = stub(0x5000, 0x1000, Way::Number(39), 0x10fe_0000_0000).unwrap();
+        let bytes = stub(0x5000, 0x1000, Way::Front(number(39)), 0x10fe_0000_0000).unwrap();
         use Mnemonic::{Jmp, Lea, Mov, Syscall};
         let lines = code(0x5000, &bytes);
         assert_eq!(lines, [(Mov, 0), (Lea, 0x5020), (Jmp, 0x5030), (Syscall, 0), (Jmp, 0x1002)]);
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-        assert_eq!([word(32), word(40), word(48)], [0x1002, 0x1000, 0x10fe_0000_0000]);
+        let word = |bytes: &[u8], at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
+        let words = [32, 40, 48, 56].map(|at| word(&bytes, at));
+        assert_eq!(words, [0x1002, 0x1000, 0x10fe_0000_0000, 0xffb]);
+        let found = [0, 5, 12, 18, 20].map(|offset| in_program(&words, offset));
+        assert_eq!(found, [Some(0xffb), Some(0xffb), Some(0xffb), None, Some(0x1002)]);
         let by_hole = stub(0x5000, 0x1000, Way::Hole(0x1040), 1).unwrap();
-        assert_eq!(u64::from_le_bytes(by_hole[40..48].try_into().unwrap()), 0x5012);
+        assert_eq!(code(0x5000, &by_hole)[..3], [(Lea, 0x5020), (Jmp, 0x5030), (Syscall, 0)]);
+        let words = [32, 40, 48, 56].map(|at| word(&by_hole, at));
+        assert_eq!(words, [0x1002, 0x500d, 1, 0x1000]);
+        assert_eq!([7, 13, 15].map(|offset| in_program(&words, offset)), [Some(0x1000), None, Some(0x1002)]);
     }
 
     #[test]
     fn patches_lead_to_the_stub() {
-        let made = patches(0x1000, Way::Number(39), 0x5000, &[]).unwrap();
+        let made = patches(0x1000, Way::Front(number(39)), 0x5000, &[]).unwrap();
         assert_eq!((made[0].at, &made[0].old[..]), (0xffb, &[0xb8, 39, 0, 0, 0][..]));
         assert_eq!(code(0xffb, &made[0].new), [(Mnemonic::Jmp, 0x5000)]);
         let made = patches(0x1000, Way::Hole(0x1040), 0x5000, &[0x90; 8]).unwrap();
-        assert_eq!(code(0x1040, &made[0].new), [(Mnemonic::Jmp, 0x5005)]);
+        assert_eq!(code(0x1040, &made[0].new), [(Mnemonic::Jmp, 0x5000)]);
         assert_eq!(code(0x1000, &made[1].new), [(Mnemonic::Jmp, 0x1040)]);
-        assert_eq!(patches(0x1000, Way::Number(39), 0x1_8000_0000, &[]), None);
+        assert_eq!(patches(0x1000, Way::Front(number(39)), 0x1_8000_0000, &[]), None);
+        let long = [0x49, 0xc7, 0xc2, 8, 0, 0, 0, 0x0f, 0x05]; // mov r10, 8; syscall
+        let site = sites(&long, 0x1000)[0];
+        let made = patches(site.at, Way::Front(site.front), 0x5000, &[]).unwrap();
+        assert_eq!((made[0].at, &made[0].old[..], &made[0].new[5..]), (0x1000, &long[..7], &long[5..7]));
     }
 
     #[test]

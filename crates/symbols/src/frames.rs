@@ -4,10 +4,11 @@
 use crate::headers::Headers;
 use crate::{Elf, ReadAt};
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian,
-    Pointer, UnwindContext, UnwindSection,
+    BaseAddresses, CfaRule, CieOrFde, CommonInformationEntry, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
+    LittleEndian, Pointer, UnwindContext, UnwindSection,
 };
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The most bytes of the section that are read, and entries of it.
 const MAX_SECTION: u64 = 256 << 20;
@@ -37,6 +38,68 @@ impl Frame {
 
 /// Number of the stack pointer in debug information (System V ABI for x86-64, figure 3.36).
 const STACK_POINTER: u16 = 7;
+
+/// The table of a file's `.eh_frame_hdr`, by which single functions are found without all of them being read.
+#[derive(Debug)]
+pub struct Table {
+    table: Vec<u8>,
+    frames: Vec<u8>,
+    bases: BaseAddresses,
+}
+
+impl Table {
+    /// Reads it; none of a file without.
+    pub fn read(headers: &Headers, file: &(impl ReadAt + ?Sized)) -> Option<Table> {
+        let bytes = |name: &str| headers.bytes(file, name, MAX_SECTION);
+        let of = |name: &str| headers.section(name).map_or(0, |s| s.address);
+        let bases = BaseAddresses::default()
+            .set_eh_frame_hdr(of(".eh_frame_hdr"))
+            .set_eh_frame(of(".eh_frame"))
+            .set_text(of(".text"));
+        Some(Table { table: bytes(".eh_frame_hdr")?, frames: bytes(".eh_frame")?, bases })
+    }
+
+    /// The last function that begins at an address or before it.
+    fn last(&self, address: u64) -> Option<Range<u64>> {
+        let table = EhFrameHdr::new(&self.table, LittleEndian).parse(&self.bases, 8).ok()?;
+        let (table, section) = (table.table()?, EhFrame::new(&self.frames, LittleEndian));
+        let at = table.pointer_to_offset(table.lookup(address, &self.bases).ok()?).ok()?;
+        let fde = section.fde_from_offset(&self.bases, at, EhFrame::cie_from_offset).ok()?;
+        let function = fde.initial_address()..fde.initial_address().checked_add(fde.len())?;
+        (function.start <= address).then_some(function)
+    }
+
+    /// The function that an address lies in.
+    pub fn function(&self, address: u64) -> Option<Range<u64>> {
+        self.last(address).filter(|function| function.contains(&address))
+    }
+
+    /// What lies between functions that follow each other, within a range around the function of an address: less than the alignment of
+    /// functions each.
+    pub fn gaps(&self, address: u64, near: &Range<u64>) -> Vec<Range<u64>> {
+        const ALIGNMENT: u64 = 16;
+        let mut gaps = vec![];
+        let Some(here) = self.function(address) else { return gaps };
+        let mut function = here.clone();
+        while function.start > near.start
+            && let Some(before) = self.last(function.start - 1)
+            && before.end <= function.start
+            && function.start - before.end < ALIGNMENT
+        {
+            gaps.push(before.end..function.start);
+            function = before;
+        }
+        let mut function = here;
+        while function.end < near.end
+            && let Some(next) = self.last(function.end + ALIGNMENT - 1)
+            && next.start >= function.end
+        {
+            gaps.push(function.end..next.start);
+            function = next;
+        }
+        gaps
+    }
+}
 
 /// All of a file's.
 #[derive(Clone, Debug, Default)]
@@ -153,6 +216,22 @@ mod tests {
 
     fn own() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn one_function_is_found_as_among_all() {
+        let bytes = own();
+        let headers = Headers::read(&bytes).unwrap();
+        let all = Frames::of_headers(&headers, &bytes);
+        let table = Table::read(&headers, &bytes).unwrap();
+        for pair in all.all().windows(2).step_by(all.all().len() / 50 + 1) {
+            let (here, next) = (pair[0].start..pair[0].end, pair[1].start);
+            let middle = here.start + (here.end - here.start) / 2;
+            assert_eq!(table.function(middle), Some(here.clone()));
+            let gaps = table.gaps(middle, &(here.end..here.end + 1));
+            assert_eq!(gaps.contains(&(here.end..next)), next - here.end < 16, "{here:x?} {next:x} {gaps:x?}");
+        }
+        assert_eq!(table.function(1), None);
     }
 
     #[test]

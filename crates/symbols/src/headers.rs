@@ -123,6 +123,13 @@ impl Headers {
         segment.address.checked_add(offset - segment.offset)
     }
 
+    /// Where the byte that is mapped at an address of code lies in the file.
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        let inside = |s: &&Segment| address.checked_sub(s.address).is_some_and(|at| at < s.len);
+        let segment = self.segments.iter().filter(|s| s.executable).find(inside)?;
+        segment.offset.checked_add(address - segment.address)
+    }
+
     /// The executable section that holds an address.
     pub fn code_section(&self, address: u64) -> Option<&SectionHeader> {
         let inside = |s: &&SectionHeader| address.checked_sub(s.address).is_some_and(|at| at < s.memory);

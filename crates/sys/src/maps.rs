@@ -1,9 +1,10 @@
 //! What a process has mapped: `/proc/PID/maps`, and the mapped files. A process chooses its files' names: hostile text.
 
+use crate::check::check;
 use crate::mapping::{Mapping, Mode, page_size};
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::fd::AsFd;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -35,7 +36,69 @@ pub struct Map {
 /// # Errors
 /// `EACCES`: the process is somebody else's. `ENOENT`: it is gone.
 pub fn of(pid: i32) -> io::Result<Vec<Map>> {
-    Ok(in_text(&fs::read(format!("/proc/{pid}/maps"))?))
+    // The file says no size, and is made anew for each piece that is read of it.
+    const USUAL: usize = 64 << 10;
+    let mut text = Vec::with_capacity(USUAL);
+    File::open(format!("/proc/{pid}/maps"))?.read_to_end(&mut text)?;
+    Ok(in_text(&text))
+}
+
+/// The mapping that holds an address, if there is one: of all of them where the kernel cannot say it alone (PROCMAP_QUERY, Linux 6.11).
+///
+/// # Errors
+/// The process is gone, or may not be looked at.
+pub fn at(pid: i32, address: u64) -> io::Result<Option<Map>> {
+    const ENOENT: i32 = 2;
+    match query(&File::open(format!("/proc/{pid}/maps"))?, address) {
+        Ok(map) => Ok(Some(map)),
+        Err(e) if e.raw_os_error() == Some(ENOENT) => Ok(None),
+        Err(_) => Ok(of(pid)?.into_iter().find(|m| (m.range.0..m.range.1).contains(&address))),
+    }
+}
+
+/// `struct procmap_query` (`include/uapi/linux/fs.h`, Linux 6.11).
+#[derive(Default)]
+#[repr(C)]
+struct Query {
+    size: u64,
+    flags: u64,
+    address: u64,
+    start: u64,
+    end: u64,
+    vma_flags: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    major: u32,
+    minor: u32,
+    name_size: u32,
+    build_id_size: u32,
+    name: u64,
+    build_id: u64,
+}
+
+fn query(maps: &File, address: u64) -> io::Result<Map> {
+    /// `_IOWR('f', 17, struct procmap_query)`.
+    const PROCMAP_QUERY: u32 = 0xc068_6611;
+    const WRITABLE: u64 = 2;
+    const EXECUTABLE: u64 = 4;
+    const SHARED: u64 = 8;
+    let mut path = vec![0u8; libc::PATH_MAX as usize];
+    let mut q = Query {
+        size: size_of::<Query>() as u64,
+        address,
+        name_size: path.len() as u32,
+        name: path.as_mut_ptr() as u64,
+        ..Query::default()
+    };
+    // SAFETY: the kernel reads and writes the structure, whose size it is told, and no more than so many bytes of the name.
+    check(unsafe { libc::ioctl(maps.as_raw_fd(), PROCMAP_QUERY as _, &raw mut q) }.into())?;
+    // With its NUL.
+    path.truncate((q.name_size as usize).saturating_sub(1));
+    let has = |bit: u64, prot: libc::c_int| if q.vma_flags & bit != 0 { prot as u32 } else { 0 };
+    let prot = has(1, libc::PROT_READ) | has(WRITABLE, libc::PROT_WRITE) | has(EXECUTABLE, libc::PROT_EXEC);
+    let flags = if q.vma_flags & SHARED != 0 { libc::MAP_SHARED } else { libc::MAP_PRIVATE } as u32;
+    Ok(Map { range: (q.start, q.end), prot, flags, offset: q.offset, file: (q.major, q.minor, q.inode), path })
 }
 
 /// The mappings in the text of such a file.
@@ -150,6 +213,15 @@ pub fn open_itself(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mapping_of_an_address_is_that_of_the_list() {
+        let pid = std::process::id() as i32;
+        let here = lines_are_parsed as fn() as usize as u64;
+        let listed = of(pid).unwrap().into_iter().find(|m| (m.range.0..m.range.1).contains(&here));
+        assert_eq!(at(pid, here).unwrap(), listed);
+        assert_eq!((at(pid, 8).unwrap(), at(0, here).is_err()), (None, true));
+    }
 
     #[test]
     fn lines_are_parsed() {

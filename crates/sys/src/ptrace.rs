@@ -142,6 +142,17 @@ pub fn write_bytes(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes bytes to a stopped thread's memory, also where the thread may not: by one call where procfs is there, else as [`write_bytes`]. Threads
+/// that run meanwhile may see any part of them.
+pub fn write_at_once(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"));
+    match memory.and_then(|memory| memory.write_all_at(bytes, addr)) {
+        Ok(()) => Ok(()),
+        Err(_) => write_bytes(tid, addr, bytes),
+    }
+}
+
 /// The state of a stopped thread, from PTRACE_GET_SYSCALL_INFO (Linux 5.3; `struct ptrace_syscall_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyscallInfo {
@@ -221,6 +232,17 @@ impl Registers {
     /// Sets it.
     pub fn set_gs_base(&mut self, to: u64) {
         self.0.gs_base = to;
+    }
+
+    /// Sets the first arguments of a function, and where it begins: the thread is in no call any more.
+    pub fn make_function(&mut self, pc: u64, arguments: [u64; 3]) {
+        [self.0.rdi, self.0.rsi, self.0.rdx] = arguments;
+        (self.0.rip, self.0.orig_rax) = (pc, u64::MAX);
+    }
+
+    /// The first two arguments of a function.
+    pub fn first_arguments(&self) -> (u64, u64) {
+        (self.0.rdi, self.0.rsi)
     }
 
     /// rax: the result of a call, or what becomes one.

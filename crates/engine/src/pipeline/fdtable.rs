@@ -9,8 +9,9 @@ use events::event::Event;
 use events::hash::Table;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;
-use events::types::{Fmt, Mem, Type};
+use events::types::{Fmt, Int, Mem, Type};
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 #[derive(Clone, Debug)]
 struct Open {
@@ -36,6 +37,29 @@ pub struct FdTable {
 const O_CLOEXEC: u64 = 0o2_000_000;
 const CLONE_FILES: u64 = 0x400;
 const CLONE_THREAD: u64 = 0x10000;
+
+/// Whether a call makes, copies or closes descriptors, or changes what paths are relative to: most are none of these.
+#[inline]
+fn touches(ev: &Event<'_>) -> bool {
+    const BY_NAME: [&str; 8] = ["dup", "dup2", "dup3", "fcntl", "chdir", "fchdir", "close", "close_range"];
+    static TOUCH: LazyLock<Vec<bool>> = LazyLock::new(|| {
+        let mut touch = vec![false; usize::from(u16::MAX) + 1];
+        for schema in events::registry::syscalls() {
+            let is_fd = |int: &Int| int.fmt == Fmt::Fd;
+            let returns = |ret: Ret| matches!(ret, Ret::Int(int) if is_fd(&int));
+            let makes = returns(schema.ret)
+                || schema.args.iter().any(|a| match &a.ty {
+                    Type::Ptr { elem: Mem::Int(int), .. } => is_fd(int),
+                    // What another argument decides may be a result.
+                    Type::Switch { .. } => true,
+                    _ => false,
+                });
+            touch[usize::from(schema.base)] |= makes || BY_NAME.contains(&schema.name);
+        }
+        touch
+    });
+    TOUCH[usize::from(ev.schema.base)]
+}
 
 impl FdTable {
     /// Keeps names from now on. Without this call the table stays empty and costs nothing.
@@ -105,7 +129,7 @@ impl FdTable {
                     self.set(ev.pid(), fd, name, cloexec);
                 }
             }
-            (true, _) if self.enabled && ev.ret() >= 0 && ev.errno().is_none() => self.call(ev),
+            (true, _) if self.enabled && touches(ev) && ev.ret() >= 0 && ev.errno().is_none() => self.call(ev),
             _ => {}
         }
     }
@@ -215,8 +239,13 @@ impl FdTable {
         if !self.enabled || ev.errno().is_some() {
             return;
         }
-        for ((pid, fd), open) in std::mem::take(&mut self.made) {
-            self.set(pid, fd, open.name, open.cloexec);
+        if !self.made.is_empty() {
+            for ((pid, fd), open) in std::mem::take(&mut self.made) {
+                self.set(pid, fd, open.name, open.cloexec);
+            }
+        }
+        if !touches(ev) {
+            return;
         }
         match ev.schema.name {
             "chdir" => {

@@ -16,7 +16,7 @@
 //! ptracer takes a thread out of it before it delivers one. It reads the program's memory without a look at whether that is there: the
 //! ptracer has a thread that faults go on at the next place that is made for that.
 
-use super::{EXIT, MAGIC, RECORD, ROOM, ROWS, ROWS_AT, op, slot};
+use super::{CODE_LEN, EXIT, MAGIC, RECORD, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, SLOTS_LEN, op, slot};
 use core::arch::global_asm;
 
 global_asm!(
@@ -44,7 +44,7 @@ global_asm!(
     "cmp rax, {rows}",
     "jae 90f",
     "mov r11, rax",
-    "shl r11, 6",
+    "shl r11, {row_bits}",
     "lea rcx, [rip + trapline_calls + {rows_at}]",
     "add r11, rcx",
     "cmp byte ptr [r11], 0",
@@ -76,7 +76,11 @@ global_asm!(
     "3:",
     "sub rdi, r8",
     "mov dword ptr [r8 + 96], edi",
+    ".globl trapline_calls_before",
+    ".hidden trapline_calls_before",
+    "trapline_calls_before:",
     "rdtscp",
+    "nop dword ptr [rax]",
     "shl rdx, 32",
     "or rax, rdx",
     "mov qword ptr [r8 + 8], rax",
@@ -104,21 +108,27 @@ global_asm!(
     "mov qword ptr gs:[{state}], 3",
     "mov r8, qword ptr gs:[{cur}]",
     "mov qword ptr [r8 + 80], rax",
+    ".globl trapline_calls_behind",
+    ".hidden trapline_calls_behind",
+    "trapline_calls_behind:",
     "rdtscp",
+    "nop dword ptr [rax]",
     "shl rdx, 32",
     "or rax, rdx",
     "mov qword ptr [r8 + 16], rax",
     "mov dword ptr [r8 + 28], ecx",
     "mov edi, dword ptr [r8 + 96]",
     "add rdi, r8",
-    "mov rax, qword ptr [r8 + 80]",
-    // Of a call that has failed nothing is read.
-    "cmp rax, -4095",
-    "jae 4f",
     "mov eax, dword ptr [r8 + 4]",
-    "shl rax, 6",
+    "shl rax, {row_bits}",
     "lea rcx, [rip + trapline_calls + {rows_at}]",
     "add rax, rcx",
+    // Of a call that has failed nothing is read, but for what its row says.
+    "cmp qword ptr [r8 + 80], -4095",
+    "jb 6f",
+    "cmp byte ptr [rax + 3], 0",
+    "je 4f",
+    "6:",
     "movzx r9d, byte ptr [rax + 2]",
     "movzx ecx, byte ptr [rax + 1]",
     "lea r10, [rax + rcx * 8 + 8]",
@@ -162,11 +172,14 @@ global_asm!(
     "10:",
     "test r9d, r9d",
     "jz 19f",
+    "mov qword ptr gs:[{first}], rdi",
     "11:",
     "movzx eax, byte ptr [r10 + 1]",
+    "cmp byte ptr [r10], {field}",
+    "jae 30f",
     "mov rsi, qword ptr [r8 + rax * 8 + 32]",
     "cmp rsi, 65536",
-    "jb 18f",
+    "jb 31f",
     "mov qword ptr [rdi], rsi",
     "lea rax, [rdi + 16]",
     "mov r11, rax",
@@ -193,14 +206,19 @@ global_asm!(
     "21:",
     "movsxd rsi, esi",
     "test rsi, rsi",
-    "jns 20f",
+    "jns 22f",
     "xor esi, esi",
+    "22:",
+    "cmp ecx, {bits}",
+    "jne 20f",
+    "add rsi, 7",
+    "shr rsi, 3",
     "20:",
     // So many elements, no more than the limit in bytes.
     "cmp rsi, 65536",
-    "jbe 22f",
+    "jbe 23f",
     "mov esi, 65536",
-    "22:",
+    "23:",
     "movzx ecx, byte ptr [r10 + 3]",
     "imul rsi, rcx",
     "cmp rsi, rdx",
@@ -245,17 +263,110 @@ global_asm!(
     ".hidden trapline_calls_captured",
     "trapline_calls_captured:",
     "17:",
+    "cmp byte ptr [r10], {each}",
+    "je 24f",
+    "mov qword ptr gs:[{last}], r11",
+    "mov qword ptr gs:[{last_end}], rax",
+    "24:",
     "sub rax, r11",
     "mov dword ptr [rdi + 8], eax",
     "add rax, 23",
     "and rax, -8",
     "add rdi, rax",
+    "cmp byte ptr [r10], {each}",
+    "je 33f",
     "18:",
     "add r10, 8",
     "dec r9d",
     "jnz 11b",
     "19:",
     "jmp qword ptr gs:[{link}]",
+    // What the first capture refers to, if it is whole: offsets of an address and of a number of elements are in the word.
+    "30:",
+    "jne 32f",
+    "mov r11, qword ptr gs:[{first}]",
+    "cmp rdi, r11",
+    "je 31f",
+    "movzx ecx, byte ptr [r10 + 2]",
+    "lea esi, [rcx + 4]",
+    "cmp dword ptr [r11 + 8], esi",
+    "jb 31f",
+    "mov esi, dword ptr [r11 + rcx + 16]",
+    "mov rax, qword ptr [r11 + rax + 16]",
+    "cmp rax, 65536",
+    "jb 31f",
+    "mov qword ptr [rdi], rax",
+    "lea rax, [rdi + 16]",
+    "mov r11, rax",
+    "movzx edx, word ptr [r10 + 4]",
+    "jmp 20b",
+    // Nothing is captured: no element refers to anything.
+    "31:",
+    "mov qword ptr gs:[{last}], rdi",
+    "mov qword ptr gs:[{last_end}], rdi",
+    "jmp 18b",
+    // What each element of the capture before refers to: at most so many.
+    "32:",
+    "movzx eax, byte ptr [r10 + 3]",
+    "shl eax, 4",
+    "add rax, qword ptr gs:[{last}]",
+    "cmp rax, qword ptr gs:[{last_end}]",
+    "jae 33f",
+    "mov qword ptr gs:[{last_end}], rax",
+    "33:",
+    "mov rax, qword ptr gs:[{last}]",
+    "lea rcx, [rax + 16]",
+    "cmp rcx, qword ptr gs:[{last_end}]",
+    "ja 18b",
+    "mov qword ptr gs:[{last}], rcx",
+    "mov rsi, qword ptr [rax]",
+    "cmp rsi, 65536",
+    "jb 33b",
+    "mov rcx, qword ptr [rax + 8]",
+    "movzx edx, word ptr [r10 + 4]",
+    "cmp rcx, rdx",
+    "cmovb rdx, rcx",
+    "mov qword ptr [rdi], rsi",
+    "lea rax, [rdi + 16]",
+    "mov r11, rax",
+    "jmp 13b",
+    // The memory is made: rdi, rsi and rdx have the descriptor, the address of an area of stubs (0: none), and its length. Behind it rdi has where the
+    // slots are, and rsi where the area is.
+    ".globl trapline_calls_setup",
+    ".hidden trapline_calls_setup",
+    "trapline_calls_setup:",
+    "mov rbx, rdi",
+    "mov r12, rsi",
+    "mov r13, rdx",
+    "movabs rdi, {slots}",
+    "mov esi, {slots_len}",
+    "mov edx, {read_write}",
+    "mov r10d, {shared}",
+    "mov r8, rbx",
+    "mov r9d, {code_len}",
+    "mov eax, {mmap}",
+    "syscall",
+    "mov r14, rax",
+    "mov rdi, rbx",
+    "mov eax, {close}",
+    "syscall",
+    "xor eax, eax",
+    "test r12, r12",
+    "jz 40f",
+    "mov rdi, r12",
+    "mov rsi, r13",
+    "mov edx, {read_execute}",
+    "mov r10d, {anonymous}",
+    "mov r8, -1",
+    "xor r9d, r9d",
+    "mov eax, {mmap}",
+    "syscall",
+    "40:",
+    "mov rdi, r14",
+    "mov rsi, rax",
+    // Every filter of the ptracer's stops at this one; it is not made.
+    "mov eax, {prctl}",
+    "syscall",
     ".globl trapline_calls_end",
     ".hidden trapline_calls_end",
     "trapline_calls_end:",
@@ -273,6 +384,10 @@ global_asm!(
     flags = const slot::FLAGS,
     r11 = const slot::R11,
     link = const slot::LINK,
+    first = const slot::FIRST,
+    last = const slot::LAST,
+    last_end = const slot::LAST_END,
+    row_bits = const ROW_BITS,
     magic = const MAGIC,
     rows = const ROWS,
     rows_at = const ROWS_AT,
@@ -284,15 +399,31 @@ global_asm!(
     result = const op::RESULT,
     argument = const op::ARGUMENT,
     unsigned = const op::UNSIGNED,
+    bits = const op::BITS,
+    field = const op::FIELD,
+    each = const op::EACH,
+    slots = const SLOTS,
+    slots_len = const SLOTS_LEN,
+    code_len = const CODE_LEN,
+    mmap = const libc::SYS_mmap,
+    close = const libc::SYS_close,
+    prctl = const libc::SYS_prctl,
+    read_write = const libc::PROT_READ | libc::PROT_WRITE,
+    read_execute = const libc::PROT_READ | libc::PROT_EXEC,
+    shared = const libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE,
+    anonymous = const libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
 );
 
 unsafe extern "C" {
     safe static trapline_calls: u8;
+    safe static trapline_calls_before: u8;
+    safe static trapline_calls_behind: u8;
     safe static trapline_calls_site: u8;
     safe static trapline_calls_after: u8;
     safe static trapline_calls_words: u8;
     safe static trapline_calls_rest: u8;
     safe static trapline_calls_captured: u8;
+    safe static trapline_calls_setup: u8;
     safe static trapline_calls_end: u8;
 }
 
@@ -304,11 +435,49 @@ fn offset(of: &u8) -> u64 {
     address(of) - address(&trapline_calls)
 }
 
-/// Its bytes.
-pub(super) fn bytes() -> &'static [u8] {
+/// Its bytes, as they are best for this machine.
+pub(super) fn bytes() -> Vec<u8> {
+    let mut bytes = plain().to_vec();
+    if has_rdpid() {
+        for at in [offset(&trapline_calls_before), offset(&trapline_calls_behind)] {
+            bytes[at as usize..][..APART.len()].copy_from_slice(&APART);
+        }
+    }
+    bytes
+}
+
+/// Where rdtscp and a nop of three bytes are, `rdtsc; rdpid rcx`: rdtscp waits for all instructions before it, and takes twice as long.
+const APART: [u8; 6] = [0x0f, 0x31, 0xf3, 0x0f, 0xc7, 0xf9];
+
+/// Whether the processor has rdpid (CPUID leaf 7, bit 22 of ecx).
+fn has_rdpid() -> bool {
+    let cpuid = core::arch::x86_64::__cpuid_count;
+    // Newer compilers know that it is safe.
+    #[allow(unused_unsafe)]
+    // SAFETY: every x86-64 processor has the instruction; leaf 0 says which others there are.
+    unsafe {
+        cpuid(0, 0).eax >= 7 && cpuid(7, 0).ecx & 1 << 22 != 0
+    }
+}
+
+/// Its bytes, as they are in this program.
+fn plain() -> &'static [u8] {
     let len = offset(&trapline_calls_end) as usize;
     // SAFETY: the bytes between the two labels are in one read-only section of the program.
     unsafe { core::slice::from_raw_parts(&raw const trapline_calls, len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_and_processor_are_read_in_two_places() {
+        for at in [offset(&trapline_calls_before), offset(&trapline_calls_behind)] {
+            let there = &plain()[at as usize..][..APART.len()];
+            assert_eq!(there, [0x0f, 0x01, 0xf9, 0x0f, 0x1f, 0x00]);
+        }
+    }
 }
 
 /// Where a thread is in the code.
@@ -324,6 +493,11 @@ pub enum At {
     After,
     /// Behind that.
     Behind,
+}
+
+/// Where the part that makes the memory begins, and where it ends, by its offset.
+pub(super) fn setup() -> (u64, u64) {
+    (offset(&trapline_calls_setup), offset(&trapline_calls_end))
 }
 
 /// Where an address is in the code, by its offset from [`super::CODE`]; none: not in it.

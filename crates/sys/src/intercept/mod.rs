@@ -41,12 +41,13 @@ pub const COUNT: usize = 96;
 /// How many rows: numbers of calls.
 pub const ROWS: usize = 512;
 const ROWS_AT: usize = 4096;
-const ROW: usize = 64;
+const ROW: usize = 1 << ROW_BITS;
+const ROW_BITS: usize = 7;
 const SLOTS_AT: usize = ROWS_AT + ROWS * ROW;
 /// What may be in a ring before it counts as full, and where its next record is the first again.
 const EXIT: usize = 512 << 10;
 /// The most bytes of a record.
-pub const LONGEST: usize = 12 << 10;
+pub const LONGEST: usize = 80 << 10;
 const ROOM: usize = EXIT - LONGEST;
 const RING_AT: usize = 4096;
 const SLOT: usize = RING_AT + EXIT + LONGEST;
@@ -80,6 +81,10 @@ mod slot {
     pub const R11: usize = 88;
     /// Where the captures return to.
     pub const LINK: usize = 96;
+    /// The first capture of this end of the call, and where the bytes of the last one begin and end.
+    pub const FIRST: usize = 104;
+    pub const LAST: usize = 112;
+    pub const LAST_END: usize = 120;
 }
 
 /// Kinds of captures.
@@ -96,6 +101,14 @@ pub mod op {
     pub const UNSIGNED: u8 = 5;
     /// As a signed argument of 32 bits says.
     pub const SIGNED: u8 = 6;
+    /// As many bits as a signed argument of 32 bits says.
+    pub const BITS: u8 = 7;
+    /// What the first capture refers to: it has the address at the offset `argument`, and a number of elements of 32 bits at the offset
+    /// `count`.
+    pub const FIELD: u8 = 8;
+    /// What each element of the capture before refers to (`struct iovec`: an address and a number of bytes): of `size` elements, up to the limit of
+    /// each.
+    pub const EACH: u8 = 9;
 }
 
 /// What is read of one argument's memory.
@@ -103,9 +116,9 @@ pub mod op {
 pub struct Op {
     /// A kind of [`op`].
     pub kind: u8,
-    /// The argument that has the address: below 6.
+    /// The argument that has the address: below 6. Of [`op::FIELD`] an offset.
     pub argument: u8,
-    /// The argument that has the number of elements: below 6.
+    /// The argument that has the number of elements: below 6. Of [`op::FIELD`] an offset.
     pub count: u8,
     /// Bytes of an element.
     pub size: u8,
@@ -120,21 +133,25 @@ pub struct Row {
     pub entry: Vec<Op>,
     /// After it, where it succeeds.
     pub exit: Vec<Op>,
+    /// Also where it fails.
+    pub always: bool,
 }
 
 impl Row {
     /// The most ops of a row.
-    pub const MOST: usize = 7;
+    pub const MOST: usize = ROW / 8 - 1;
 
     /// Whether it fits, as its records do.
     pub fn fits(&self) -> bool {
-        let bytes: usize = self.entry.iter().chain(&self.exit).map(|op| 16 + usize::from(op.limit) + 8).sum();
+        let times = |op: &Op| if op.kind == op::EACH { usize::from(op.size) } else { 1 };
+        let bytes: usize =
+            self.entry.iter().chain(&self.exit).map(|op| times(op) * (16 + usize::from(op.limit) + 8)).sum();
         self.entry.len() + self.exit.len() <= Row::MOST && RECORD + bytes <= LONGEST
     }
 
     fn bytes(&self) -> [u8; ROW] {
         let mut row = [0; ROW];
-        (row[0], row[1], row[2]) = (1, self.entry.len() as u8, self.exit.len() as u8);
+        (row[0], row[1], row[2], row[3]) = (1, self.entry.len() as u8, self.exit.len() as u8, self.always.into());
         for (to, op) in row[8..].chunks_exact_mut(8).zip(self.entry.iter().chain(&self.exit)) {
             [to[0], to[1], to[2], to[3]] = [op.kind, op.argument, op.count, op.size];
             to[4..6].copy_from_slice(&op.limit.to_le_bytes());
@@ -157,6 +174,13 @@ pub fn is_possible() -> bool {
             && cpuid(EXTENDED + 1).edx & RDTSCP != 0
             && cpuid(EXTENDED + 7).edx & INVARIANT != 0
     }
+}
+
+/// Where the part of the code begins that maps the slots and an area, by `Registers::make_function` (the process's descriptor of the file, address and
+/// length of the area), and where a thread is when it has: the results of both are the first two arguments then.
+pub fn setup() -> (u64, u64) {
+    let (from, to) = code::setup();
+    (CODE + from, CODE + to)
 }
 
 /// Where a thread is in the code; none: it is not there.
@@ -195,7 +219,7 @@ impl Memory {
         agent::seal(&file, 0)?;
         let map = Mapping::new(file.as_fd(), 0, len, Mode::Shared)?;
         let memory = Memory { map, taken: std::cell::RefCell::new([false; COUNT]) };
-        memory.write(0, code::bytes());
+        memory.write(0, &code::bytes());
         for (number, row) in rows.iter().filter(|(number, row)| *number < ROWS && row.fits()) {
             memory.write(ROWS_AT + number * ROW, &row.bytes());
         }
@@ -243,7 +267,7 @@ impl Slot {
         let index = taken.iter().position(|taken| !taken)?;
         taken[index] = true;
         let slot = Slot { memory: Rc::clone(memory), index, head: 0, off: 0 };
-        for word in (slot::MAGIC..=slot::LINK).step_by(8) {
+        for word in (slot::MAGIC..=slot::LAST_END).step_by(8) {
             slot.set(word, 0);
         }
         slot.set(slot::RING, slot.address() + RING_AT as u64);
@@ -352,8 +376,10 @@ mod tests {
     fn code_and_rows_do_not_overlap() {
         assert!(code::bytes().len() <= ROWS_AT);
         assert_eq!((at(CODE), at(CODE + code::bytes().len() as u64), at(CODE - 1)), (Some(At::Entry), None, None));
-        let row =
-            Row { entry: vec![Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 }; 2], exit: vec![] };
-        assert!(row.fits() && !Row { exit: row.entry.clone(), ..row }.fits());
+        let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 };
+        let row = Row { entry: vec![path; Row::MOST], ..Row::default() };
+        assert!(row.fits() && !Row { exit: vec![path], ..row }.fits());
+        let each = Op { kind: op::EACH, size: 32, limit: 2048, ..path };
+        assert!(!Row { entry: vec![path, each, each], ..Row::default() }.fits());
     }
 }

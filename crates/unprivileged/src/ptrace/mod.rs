@@ -430,14 +430,14 @@ fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, control: Ptrace
         fail(control, failed::USER, me, &e);
         return 125;
     }
+    // Nothing is shown before the exec, but each call would stop at the filter.
+    held.give_back();
     if let Some(f) = filter
         && let Err(e) = seccomp::install(f)
     {
         fail(control, failed::FILTER, me, &e);
         return 125;
     }
-    // Its system calls pass the filter, and nothing is shown before the exec.
-    held.give_back();
     let e = cmd.image.exec();
     fail(control, failed::EXEC, me, &e);
     if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 }

@@ -54,6 +54,27 @@ impl Guest {
         self.moved
     }
 
+    /// The code at these addresses, at the end of which is a call that stops and is not made: the registers there.
+    ///
+    /// # Errors
+    /// The thread has ended, or is elsewhere.
+    pub fn run(&mut self, (from, end): (u64, u64), arguments: [u64; 3]) -> io::Result<Registers> {
+        let mut registers = self.own;
+        registers.make_function(from, arguments);
+        ptrace::set_all_registers(self.tid, &registers)?;
+        loop {
+            ptrace::cont(self.tid, 0)?;
+            self.wait()?;
+            let there = ptrace::all_registers(self.tid)?;
+            if there.pc() == end {
+                return Ok(there);
+            }
+            if !(from..end).contains(&there.pc()) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+    }
+
     /// A call; its raw result.
     ///
     /// # Errors
@@ -102,17 +123,19 @@ impl Guest {
 }
 
 impl Guest {
-    /// Gives the thread back: if it has made calls, it makes its own again.
+    /// Gives the thread back: it makes its call again, from `from` on; none: if it has made others, where that was.
     ///
     /// # Errors
     /// The thread has ended.
-    pub fn give_back(self, number: u64) -> io::Result<()> {
+    pub fn give_back(self, number: u64, from: Option<u64>) -> io::Result<()> {
         let mut registers = self.own;
-        if self.moved {
-            registers.begin_again(self.at, number);
+        if self.moved || from.is_some() {
+            registers.begin_again(from.unwrap_or(self.at), number);
+            ptrace::set_all_registers(self.tid, &registers)?;
         }
-        ptrace::set_all_registers(self.tid, &registers)?;
-        ptrace::set_signal_mask(self.tid, self.mask)?;
+        if self.moved {
+            ptrace::set_signal_mask(self.tid, self.mask)?;
+        }
         if self.stop {
             sys::signal::kill(self.tid, SIGSTOP)?;
         }

@@ -11,6 +11,7 @@
 //!
 //! Memory is made while the process has one thread, so that none sees the descriptor that it takes for a moment.
 
+mod batch;
 mod clock;
 mod inject;
 mod record;
@@ -20,10 +21,11 @@ mod sites;
 pub use clock::Clock;
 pub use record::Record;
 
+use batch::Batch;
 use engine::capture::Limits;
 use inject::Guest;
 use patch::calls::{self, Way};
-use sites::{Areas, Files, Place};
+use sites::{Areas, Files, Identity};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -31,9 +33,8 @@ use std::rc::Rc;
 use sys::intercept::{self as code, Memory, ROWS, Row, Slot};
 use sys::ptrace::{self, Status, SyscallInfo};
 
-/// Stops after which a site is patched. Where the project is tested, that is soon.
-const OFTEN: u32 = if cfg!(debug_assertions) { 1 } else { 3 };
-/// How many times as often it has to stop before that is tried again.
+/// Stops after which it is tried again to patch a site, and how many times as often it has to stop before that is tried once more.
+const FEW: u32 = 3;
 const AGAIN: u32 = 32;
 
 const CLONE: u64 = 56;
@@ -45,8 +46,6 @@ const SYS_CLOSE: i64 = 3;
 const SYS_MEMFD_CREATE: i64 = 319;
 const MFD_CLOEXEC_ALLOW_SEALING: u64 = 3;
 const READ_EXECUTE: u64 = 5;
-const READ_WRITE: u64 = 3;
-const MAP_SHARED: u64 = 1;
 const MAP_PRIVATE: u64 = 2;
 const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
@@ -88,6 +87,8 @@ struct Image {
     areas: Areas,
     /// Where patches begin: a thread that finds a breakpoint there while one is made repeats the instruction.
     patched: HashSet<u64>,
+    /// The files that have some.
+    files: HashSet<Identity>,
 }
 
 /// All that is patched.
@@ -137,86 +138,84 @@ impl Intercept {
         if image.refused || image.memory.is_none() && (!alone || is_shared) {
             return Then::GoesOn;
         }
+        let mut stops = 0;
         if has_row {
-            let site = image.sites.entry(at).or_insert(Site { stops: 0, next: OFTEN });
+            let site = image.sites.entry(at).or_insert(Site { stops: 0, next: 1 });
             site.stops = site.stops.saturating_add(1);
             if site.stops < site.next {
                 return Then::GoesOn;
             }
-            site.next = site.next.saturating_mul(AGAIN);
+            stops = site.stops;
+            site.next = if site.stops < FEW { FEW } else { site.next.saturating_mul(AGAIN) };
         } else if image.memory.is_some() {
             return Then::GoesOn;
         }
         let Ok(mut guest) = Guest::new(tid, at) else { return Then::Ended(None) };
-        let made = self.patch(&mut image, pid, call, &mut guest, slot);
-        let (moved, ended) = (guest.has_moved(), guest.ended);
-        if made.is_err() && ended.is_some() {
-            return Then::Ended(ended);
+        let here = Here { pid, at, alone: alone && !is_shared, stops };
+        let made = self.patch(&mut image, &here, call, &mut guest, slot);
+        if made.is_err() && guest.ended.is_some() {
+            return Then::Ended(guest.ended);
         }
-        match guest.give_back(call.nr) {
+        let from = made.unwrap_or(None);
+        let repeats = from.is_some() || guest.has_moved();
+        match guest.give_back(call.nr, from) {
             Err(_) => Then::Ended(None),
-            Ok(()) if moved => Then::Repeats,
+            Ok(()) if repeats => Then::Repeats,
             Ok(()) => Then::GoesOn,
         }
     }
 
-    /// Patches the site of a call, or prepares that.
+    /// Patches the site of a call, and those of its file that are known, or prepares that: where the call begins again, if it is patched.
     fn patch(
         &mut self,
         image: &mut Image,
-        pid: i32,
+        here: &Here,
         call: &SyscallInfo,
         guest: &mut Guest,
         slot: &mut Option<Slot>,
-    ) -> io::Result<()> {
-        let at = call.ip.wrapping_sub(calls::SYSCALL);
+    ) -> io::Result<Option<u64>> {
         let has_row = self.has(call.nr);
-        let place = if has_row { self.files.place(pid, at, call.nr, &image.areas) } else { None };
+        let place = if has_row { self.files.place(here.pid, here.at, call.nr, here.stops, &image.areas) } else { None };
         if has_row && place.is_none() {
-            return Ok(());
+            return Ok(None);
         }
-        if image.memory.is_none() && !self.give_memory(image, pid, guest, slot)? {
+        let area = place.as_ref().filter(|_| !image.areas.has_room(here.at));
+        let mut area = area.and_then(|_| Areas::hole(here.pid, here.at));
+        if image.memory.is_none() && !self.give_memory(image, here.pid, guest, (slot, &mut area))? {
             image.refused = true;
-            return Ok(());
+            return Ok(None);
         }
-        let Some(Place { way, hole, mappings }) = place else { return Ok(()) };
-        let stub = match image.areas.room(at) {
-            Some(stub) => stub,
-            None => {
-                let Some(area) = Areas::hole(&mappings, at) else { return Ok(()) };
-                let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-                let mapped = guest.call(SYS_MMAP, [area, sites::AREA, READ_EXECUTE, flags, u64::MAX, 0])?;
-                if mapped as u64 != area {
-                    return Ok(());
+        if let Some(area) = area {
+            let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+            let mapped = guest.call(SYS_MMAP, [area, sites::AREA, READ_EXECUTE, flags, u64::MAX, 0])?;
+            if mapped as u64 == area {
+                image.areas.add(area);
+            }
+        }
+        let Some(place) = place else { return Ok(None) };
+        let mut batch = Batch::default();
+        let from = batch.add(image, here.at, place.way, &place.hole);
+        if image.files.insert(place.map.file) {
+            for site in self.files.known(here.pid, &place.map, here.at) {
+                let is_wanted = site.number.is_some_and(|number| self.has(number.into()));
+                if is_wanted && !image.patched.contains(&site.from()) {
+                    batch.add(image, site.at, Way::Front(site.front), &[]);
                 }
-                image.areas.add(area)
-            }
-        };
-        let tid = guest.tid();
-        let (Some(bytes), Some(patches)) =
-            (calls::stub(stub, at, way, code::CODE), calls::patches(at, way, stub, &hole))
-        else {
-            return Ok(());
-        };
-        for patch in &patches {
-            let mut there = vec![0; patch.old.len()];
-            if sys::mem::read(tid, patch.at, &mut there)? != there.len() || there != patch.old {
-                return Ok(());
             }
         }
-        ptrace::write_bytes(tid, stub, &bytes)?;
-        if let Way::Hole(at) = way {
-            image.areas.use_hole(at);
-        }
-        for patch in &patches {
-            image.patched.insert(patch.at);
-            write(tid, patch)?;
-        }
-        Ok(())
+        let made = batch.write(image, guest.tid(), here.alone)?;
+        Ok(from.filter(|from| made.contains(from)))
     }
 
-    /// Makes the memory that a process records calls in, and gives its thread a slot. False: it is not to be had.
-    fn give_memory(&self, image: &mut Image, pid: i32, guest: &mut Guest, slot: &mut Option<Slot>) -> io::Result<bool> {
+    /// Makes the memory that a process records calls in, and gives its thread a slot; maps an area of stubs too, if there is one to be mapped. False:
+    /// the memory is not to be had.
+    fn give_memory(
+        &self,
+        image: &mut Image,
+        pid: i32,
+        guest: &mut Guest,
+        (slot, area): (&mut Option<Slot>, &mut Option<u64>),
+    ) -> io::Result<bool> {
         if guest.registers().gs_base() != 0 || !guest.registers().is_64_bit() {
             return Ok(false);
         }
@@ -232,18 +231,19 @@ impl Intercept {
             return Ok(false);
         }
         let memory = Memory::new(pid, fd as i32, &self.rows);
-        let mut is_there = memory.is_ok();
-        let rx = MAP_PRIVATE | MAP_FIXED_NOREPLACE;
-        let rw = MAP_SHARED | MAP_FIXED_NOREPLACE;
-        let parts = [
-            [code::CODE, code::CODE_LEN, READ_EXECUTE, rx, fd as u64, 0],
-            [code::SLOTS, code::SLOTS_LEN, READ_WRITE, rw, fd as u64, code::CODE_LEN],
-        ];
-        for part in parts {
-            is_there = is_there && guest.call(SYS_MMAP, part)? as u64 == part[0];
+        let code = [code::CODE, code::CODE_LEN, READ_EXECUTE, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd as u64, 0];
+        let Some(memory) = memory.ok().filter(|_| guest.call(SYS_MMAP, code).is_ok_and(|at| at as u64 == code[0]))
+        else {
+            guest.call(SYS_CLOSE, [fd as u64, 0, 0, 0, 0, 0])?;
+            return Ok(false);
+        };
+        let wanted = area.take();
+        let (slots, mapped) =
+            guest.run(code::setup(), [fd as u64, wanted.unwrap_or(0), sites::AREA])?.first_arguments();
+        wanted.into_iter().filter(|area| *area == mapped).for_each(|area| image.areas.add(area));
+        if slots != code::SLOTS {
+            return Ok(false);
         }
-        guest.call(SYS_CLOSE, [fd as u64, 0, 0, 0, 0, 0])?;
-        let Some(memory) = memory.ok().filter(|_| is_there) else { return Ok(false) };
         *slot = Slot::take(&memory);
         if let Some(slot) = slot {
             guest.set_gs_base(slot.address());
@@ -279,6 +279,19 @@ impl Intercept {
         self.images.remove(&pid);
     }
 
+    /// Where a thread is in the program that stands in a stub, or on the way there; none: it does not.
+    pub fn in_program(&self, (pid, tid): (i32, i32), pc: u64) -> Option<u64> {
+        let image = self.images.get(&pid)?.borrow();
+        if !image.areas.has(pc) {
+            return image.areas.of_hole(pc);
+        }
+        let (offset, mut words) = (pc % calls::STUB as u64, [0; 4]);
+        for (word, at) in words.iter_mut().zip((pc - offset + calls::WORDS..).step_by(8)) {
+            *word = ptrace::read_word(tid, at).ok()?;
+        }
+        calls::in_program(&words, offset)
+    }
+
     /// A thread has found a breakpoint where a patch was made at that moment: where it goes on.
     pub fn trapped(&self, pid: i32, pc: u64) -> Option<u64> {
         let at = pc.wrapping_sub(1);
@@ -287,10 +300,13 @@ impl Intercept {
     }
 }
 
-/// Makes a patch, while other threads may execute what is there: the first byte is a breakpoint until the others are there.
-fn write(tid: i32, patch: &calls::Patch) -> io::Result<()> {
-    const INT3: u8 = 0xcc;
-    ptrace::write_bytes(tid, patch.at, &[INT3])?;
-    ptrace::write_bytes(tid, patch.at + 1, &patch.new[1..])?;
-    ptrace::write_bytes(tid, patch.at, &patch.new[..1])
+/// Where a thread has stopped.
+struct Here {
+    pid: i32,
+    /// The `syscall` instruction.
+    at: u64,
+    /// It is the only thread of its process.
+    alone: bool,
+    /// How often threads have stopped there.
+    stops: u32,
 }

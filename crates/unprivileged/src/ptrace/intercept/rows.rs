@@ -6,8 +6,8 @@ use events::schema::{Dir, Ret, Schema};
 use events::types::{Fmt, Len, LenFrom, Mem, StrKind, Type};
 use sys::intercept::{Op, Row, op};
 
-/// Calls that always stop: they make threads, replace or end programs, return from handlers, or add filters.
-const STOPS: [&str; 16] = [
+/// Calls that always stop: they make threads, replace or end programs, return from handlers, add filters, or use `gs`.
+const STOPS: [&str; 14] = [
     "clone",
     "clone3",
     "fork",
@@ -22,31 +22,36 @@ const STOPS: [&str; 16] = [
     "arch_prctl",
     "seccomp",
     "ptrace",
-    "set_tid_address",
-    "memfd_create",
 ];
 /// Calls that change what descriptors are called ([`super::super::fds`]).
 const RENAMES: [&str; 7] = ["chdir", "fchdir", "connect", "bind", "listen", "recvmsg", "recvmmsg"];
 /// `PATH_MAX` (`include/uapi/linux/limits.h`).
 const PATH_MAX: u16 = 4096;
-/// Bytes of a socket address that are read, and of a set (as `engine::capture` does).
+/// Bytes of a socket address that are read, of a set, and of a set of descriptors (as `engine::capture` does).
 const ADDRESS: u16 = 128;
 const SET: u16 = 1024;
+const DESCRIPTORS: u16 = 8192;
+/// Bytes of a `struct iovec`, and of the control data of a message that are read.
+const IOVEC: u8 = 16;
+const CONTROL: u16 = 4096;
 
 /// The row of a call; none: it stops. `names`: descriptors get names.
+///
+/// What a row reads of an argument whose type another one decides is enough for each of its types: which it was is seen where the record is read.
 pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool) -> Option<Row> {
     if STOPS.contains(&schema.name) || names && changes_names(schema) {
         return None;
     }
     let mut row = Row::default();
     for tail in &layout.tails {
-        let arg = schema.args.get(usize::from(tail.arg)).filter(|a| tail.arg < 6 && a.cond.is_none())?;
+        let arg = schema.args.get(usize::from(tail.arg)).filter(|_| tail.arg < 6)?;
         if arg.dir == Dir::OutIntr || !limits.keep.of(schema).has(&arg.ty) {
             // Only a handler interrupts a call, and then the ptracer reads the memory.
             continue;
         }
         let ops = if tail.out { &mut row.exit } else { &mut row.entry };
         captures(schema, tail, &arg.ty, limits, ops)?;
+        row.always |= tail.out && matches!(arg.ty, Type::Iov(_) | Type::Msghdr);
     }
     row.fits().then_some(row)
 }
@@ -54,8 +59,11 @@ pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool)
 fn changes_names(schema: &Schema) -> bool {
     let is_fd = |fmt: Fmt| matches!(fmt, Fmt::Fd | Fmt::Dirfd);
     let makes = matches!(schema.ret, Ret::Int(int) if is_fd(int.fmt));
-    let fills = |a: &events::schema::Arg| {
-        a.dir.reads_out() && matches!(a.ty, Type::Ptr { elem: Mem::Int(int), .. } if is_fd(int.fmt))
+    let fills = |a: &events::schema::Arg| match a.ty {
+        Type::Ptr { elem: Mem::Int(int), .. } => a.dir.reads_out() && is_fd(int.fmt),
+        // What the call does is decided by another argument.
+        Type::Switch { .. } => true,
+        _ => false,
     };
     makes || schema.args.iter().any(fills) || RENAMES.contains(&schema.name)
 }
@@ -63,23 +71,72 @@ fn changes_names(schema: &Schema) -> bool {
 /// Adds what is read of an argument; none: no such simple captures do.
 fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &mut Vec<Op>) -> Option<()> {
     let fixed = |limit: u16| Op { kind: op::FIXED, argument: tail.arg, count: 0, size: 1, limit };
+    let field =
+        |address: u8, count: u8, size: u8, limit: u16| Op { kind: op::FIELD, argument: address, count, size, limit };
+    let each = |size: u8, limit: u16| Op { kind: op::EACH, size, ..fixed(limit) };
+    let items = u8::try_from(limits.items()).ok();
+    let string = u16::try_from(limits.string).ok()?;
     match ty {
-        Type::Str(kind) => {
-            let text = u16::try_from(limits.string.max(limits.text) + 1).ok();
-            let limit = if *kind == StrKind::Path { PATH_MAX } else { text? };
-            ops.push(Op { kind: op::STRING, ..fixed(limit) });
+        Type::Str(_) | Type::Ptr { len: None, .. } => {
+            let kind = if matches!(ty, Type::Str(_)) { op::STRING } else { op::FIXED };
+            ops.push(Op { kind, ..fixed(most(ty, limits)?) });
         }
-        Type::Bytes(len) => some(schema, tail, len, 1, u16::try_from(limits.string).ok()?, ops)?,
+        Type::Bytes(len) => some(schema, tail, len, 1, string, ops)?,
         Type::Sockaddr(len) => some(schema, tail, len, 1, ADDRESS, ops)?,
         Type::Sigset(len) | Type::Cpuset(len) => some(schema, tail, len, 1, SET, ops)?,
-        Type::Ptr { elem, len: None } => ops.push(fixed(u16::try_from(elem.size()).ok()?)),
+        Type::Dirents { len, .. } => some(schema, tail, len, 1, u16::MAX, ops)?,
+        Type::Fdset(len) => match len.from {
+            LenFrom::Arg(count) => ops.push(Op { kind: op::BITS, count, ..fixed(DESCRIPTORS) }),
+            _ => return None,
+        },
+        Type::SigsetPack => ops.extend([fixed(IOVEC.into()), each(1, ADDRESS)]),
         Type::Ptr { elem, len: Some(len) } => {
-            let limit = u16::try_from(limits.items() * elem.size()).ok()?;
-            some(schema, tail, len, elem.size(), limit, ops)?;
+            some(schema, tail, len, elem.size(), u16::try_from(limits.items() * elem.size()).ok()?, ops)?;
+        }
+        Type::Iov(len) => {
+            some(schema, tail, len, IOVEC.into(), u16::from(items?) * u16::from(IOVEC), ops)?;
+            ops.push(each(items?, string));
+        }
+        Type::Msghdr => {
+            // `struct user_msghdr` (include/linux/socket.h): name, iov and control, with their lengths. Its other captures refer to the first.
+            ops.is_empty().then_some(())?;
+            ops.extend([
+                fixed(events::message::MSGHDR as u16),
+                field(0, 8, 1, ADDRESS),
+                field(32, 40, 1, CONTROL),
+                field(16, 24, IOVEC, u16::from(items?) * u16::from(IOVEC)),
+                each(items?, string),
+            ]);
+        }
+        Type::Switch { table, nth, .. } => {
+            let rows = table.cases.iter().map(|case| &case.types).chain([&table.default]);
+            let types = rows.filter_map(|row| row.args.get(usize::from(*nth))?.as_ref());
+            let keep = limits.keep.of(schema);
+            let read = types.filter(|(ty, dir)| {
+                let is_read = if tail.out { dir.reads_out() && *dir != Dir::OutIntr } else { dir.reads_in() };
+                is_read && keep.has(ty)
+            });
+            let longest = read.map(|(ty, _)| most(ty, limits)).try_fold(0, |longest, most| Some(most?.max(longest)))?;
+            ops.extend((longest > 0).then(|| fixed(longest)));
         }
         _ => return None,
     }
     Some(())
+}
+
+/// The most bytes that are read of an argument that has one piece of memory; none: it has several.
+fn most(ty: &Type, limits: Limits) -> Option<u16> {
+    Some(match ty {
+        Type::Int(_) => 0,
+        Type::Str(StrKind::Path) => PATH_MAX,
+        Type::Str(StrKind::Text) => u16::try_from(limits.string.max(limits.text) + 1).ok()?,
+        Type::Bytes(_) => u16::try_from(limits.string).ok()?,
+        Type::Sockaddr(_) => ADDRESS,
+        Type::Sigset(_) | Type::Cpuset(_) => SET,
+        Type::Ptr { elem, len: None } => u16::try_from(elem.size()).ok()?,
+        Type::Ptr { elem, len: Some(_) } => u16::try_from(limits.items() * elem.size()).ok()?,
+        _ => return None,
+    })
 }
 
 /// Adds a capture of so many elements of a size.
@@ -130,12 +187,55 @@ mod tests {
     #[test]
     fn rows_are_those_of_the_schemas() {
         let buffer = Op { kind: op::RESULT, argument: 1, count: 0, size: 1, limit: 32 };
-        assert_eq!(row("read", false), Some(Row { entry: vec![], exit: vec![buffer] }));
+        assert_eq!(row("read", false), Some(Row { exit: vec![buffer], ..Row::default() }));
         let buffer = Op { kind: op::ARGUMENT, count: 2, ..buffer };
-        assert_eq!(row("write", false), Some(Row { entry: vec![buffer], exit: vec![] }));
+        assert_eq!(row("write", false), Some(Row { entry: vec![buffer], ..Row::default() }));
         let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 };
         assert_eq!(row("openat", false).map(|r| r.entry), Some(vec![path]));
         assert_eq!((row("openat", true), row("read", true).is_some()), (None, true));
         assert_eq!((row("execve", false), row("vfork", false)), (None, None));
+        let arrays = Op { kind: op::ARGUMENT, argument: 1, count: 2, size: 16, limit: 512 };
+        let each = Op { kind: op::EACH, argument: 1, count: 0, size: 32, limit: 32 };
+        assert_eq!(row("writev", false), Some(Row { entry: vec![arrays, each], ..Row::default() }));
+        assert_eq!(row("readv", false), Some(Row { exit: vec![arrays, each], always: true, ..Row::default() }));
+        // F_DUPFD makes a descriptor; struct flock has 32 bytes.
+        let lock = Op { kind: op::FIXED, argument: 2, count: 0, size: 1, limit: 32 };
+        assert_eq!((row("fcntl", true), row("fcntl", false).map(|r| r.entry)), (None, Some(vec![lock])));
+    }
+
+    /// Calls of every day do not stop.
+    #[test]
+    fn few_calls_stop() {
+        let often = [
+            "ioctl",
+            "futex",
+            "getdents64",
+            "epoll_ctl",
+            "epoll_wait",
+            "epoll_pwait",
+            "poll",
+            "ppoll",
+            "select",
+            "pselect6",
+            "sendmsg",
+            "recvmsg",
+            "sendto",
+            "recvfrom",
+            "setsockopt",
+            "getsockopt",
+            "socket",
+            "accept4",
+            "preadv",
+            "pwritev2",
+            "rt_sigaction",
+            "rt_sigprocmask",
+            "wait4",
+            "waitid",
+            "io_uring_enter",
+            "set_tid_address",
+            "memfd_create",
+        ];
+        let stop: Vec<_> = often.into_iter().filter(|name| row(name, false).is_none()).collect();
+        assert!(stop.is_empty(), "{stop:?}");
     }
 }

@@ -173,7 +173,7 @@ impl Tracer {
         let Some(at) = intercept::at(registers.pc()) else {
             let pid = self.who(tid).0;
             let repeats = if sig == SIGTRAP && kernels() { code.trapped(pid, registers.pc()) } else { None };
-            if let Some(pc) = repeats {
+            if let Some(pc) = repeats.or_else(|| code.in_program((pid, tid), registers.pc())) {
                 registers.set_pc(pc);
                 let _ = ptrace::set_all_registers(tid, &registers);
             }

@@ -1,0 +1,112 @@
+//! Patches that are made together: of a page, where no other thread can see them, by one write.
+
+use super::{Image, code};
+use patch::calls::{self, Patch, Way};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use sys::mem::PAGE;
+use sys::ptrace;
+
+/// Patches of sites that have room for their stubs.
+#[derive(Default)]
+pub struct Batch(Vec<Patched>);
+
+struct Patched {
+    /// The `syscall` instruction, and where its call begins again.
+    at: u64,
+    from: u64,
+    way: Way,
+    stub: (u64, [u8; calls::STUB]),
+    patches: Vec<Patch>,
+}
+
+impl Batch {
+    /// The patches of a site, and where a call that has stopped there begins again. None: there is no room for its stub.
+    pub fn add(&mut self, image: &mut Image, at: u64, way: Way, hole: &[u8]) -> Option<u64> {
+        let room = image.areas.room(at)?;
+        let stub = calls::stub(room, at, way, code::CODE)?;
+        let patches = calls::patches(at, way, room, hole)?;
+        let from = patches.last()?.at;
+        self.0.push(Patched { at, from, way, stub: (room, stub), patches });
+        Some(from)
+    }
+
+    /// Writes them, where the bytes are still those that they replace: where patched calls begin.
+    pub fn write(self, image: &mut Image, tid: i32, alone: bool) -> io::Result<HashSet<u64>> {
+        let mut pages = Pages { tid, pages: BTreeMap::new() };
+        let mut made = HashSet::new();
+        for Patched { at, from, way, stub, patches } in self.0 {
+            if !patches.iter().all(|patch| pages.has(patch.at, &patch.old)) || !pages.has(at, &[0x0f, 0x05]) {
+                continue;
+            }
+            pages.put(stub.0, &stub.1);
+            if let Way::Hole(hole) = way {
+                image.areas.use_hole(hole, at);
+            }
+            if !alone {
+                // A stub is there before what leads to it.
+                pages.flush()?;
+            }
+            for patch in &patches {
+                image.patched.insert(patch.at);
+                if alone { pages.put(patch.at, &patch.new) } else { write(tid, patch)? }
+            }
+            made.insert(from);
+        }
+        pages.flush()?;
+        Ok(made)
+    }
+}
+
+/// Pages of a process that are changed together.
+struct Pages {
+    tid: i32,
+    /// Their bytes, and whether they have changed.
+    pages: BTreeMap<u64, (Vec<u8>, bool)>,
+}
+
+impl Pages {
+    /// A byte of a page; none: it cannot be read.
+    fn byte(&mut self, at: u64) -> Option<&mut u8> {
+        let page = at & !(PAGE - 1);
+        let tid = self.tid;
+        let (bytes, _) = self.pages.entry(page).or_insert_with(|| {
+            let mut bytes = vec![0; PAGE as usize];
+            let read = sys::mem::read(tid, page, &mut bytes).unwrap_or(0);
+            bytes.truncate(read);
+            (bytes, false)
+        });
+        bytes.get_mut((at - page) as usize)
+    }
+
+    /// Whether these bytes are there.
+    fn has(&mut self, from: u64, bytes: &[u8]) -> bool {
+        bytes.iter().zip(from..).all(|(old, at)| self.byte(at).is_some_and(|byte| *byte == *old))
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) {
+        for (new, at) in bytes.iter().zip(at..) {
+            if let Some(byte) = self.byte(at) {
+                *byte = *new;
+                self.pages.entry(at & !(PAGE - 1)).and_modify(|page| page.1 = true);
+            }
+        }
+    }
+
+    /// Writes those that have changed.
+    fn flush(&mut self) -> io::Result<()> {
+        for (page, (bytes, _)) in self.pages.iter().filter(|(_, (_, changed))| *changed) {
+            ptrace::write_at_once(self.tid, *page, bytes)?;
+        }
+        self.pages.clear();
+        Ok(())
+    }
+}
+
+/// Makes a patch, while other threads may execute what is there: the first byte is a breakpoint until the others are there.
+fn write(tid: i32, patch: &Patch) -> io::Result<()> {
+    const INT3: u8 = 0xcc;
+    ptrace::write_bytes(tid, patch.at, &[INT3])?;
+    ptrace::write_bytes(tid, patch.at + 1, &patch.new[1..])?;
+    ptrace::write_bytes(tid, patch.at, &patch.new[..1])
+}
