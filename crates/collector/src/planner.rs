@@ -158,7 +158,9 @@ impl Planner {
         }
         let agent = maps.iter().find(|m| m.range.0 <= hello.slow[0] && hello.slow[0] < m.range.1).map(|m| m.file);
         let wanted = self.functions.wants_program(&answer.program);
-        let has_code = |m: &&Map| m.prot & PROT_EXEC != 0 && m.file.2 != 0 && Some(m.file) != agent;
+        // The code that records the process's system calls is none of its own.
+        let is_ours = |m: &Map| Some(m.file) == agent || m.range.0 == sys::intercept::CODE;
+        let has_code = |m: &&Map| m.prot & PROT_EXEC != 0 && m.file.2 != 0 && !is_ours(m);
         // By their names, those that were there before count too.
         answer.left_alone = maps.iter().filter(has_code).find_map(|m| {
             let path = String::from_utf8_lossy(&m.path);

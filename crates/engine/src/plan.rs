@@ -299,12 +299,11 @@ impl Plan {
     }
 
     /// Whether processes record calls themselves, and have code patched for that, under ptrace. Without a filter all their calls would stop.
-    /// Stacks are walked at stops; where functions are traced too, code is the agent's to patch.
+    /// Stacks are walked at stops.
     pub fn records_calls(&self) -> bool {
         self.backend == Backend::Ptrace
             && self.may_filter()
             && self.call_captures.is_empty()
-            && !self.is_joined()
             && !self.seen_calls().is_empty()
             && sys::intercept::is_possible()
     }

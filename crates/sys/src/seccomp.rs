@@ -47,9 +47,10 @@ pub enum Verdict {
     Elsewhere,
 }
 
-/// A program that has these verdicts on calls, by number; all numbers of other architectures and of x32, those beyond, and clone with
+/// A program that has these verdicts on calls, by number; `also`: the upper half of the addresses of other code whose calls run where those of the code that
+/// records them do. All numbers of other architectures and of x32, those beyond, and clone with
 /// CLONE_UNTRACED are traced.
-pub fn program(verdicts: &[Verdict]) -> Vec<Insn> {
+pub fn program(verdicts: &[Verdict], also: Option<u32>) -> Vec<Insn> {
     // The offsets are those of `struct seccomp_data`. Only the verdict of clone depends on an argument, and is not cached.
     let mut p = vec![
         insn(LD_W_ABS, 4, 0, 0),
@@ -73,31 +74,32 @@ pub fn program(verdicts: &[Verdict]) -> Vec<Insn> {
             ranges.push((nr as u32, verdict));
         }
     }
-    search(&ranges, &mut p);
+    search(&ranges, also, &mut p);
     p
 }
 
 /// Finds the range of a number by halves: `if nr >= start of the upper half goto it`.
-fn search(ranges: &[(u32, Verdict)], p: &mut Vec<Insn>) {
+fn search(ranges: &[(u32, Verdict)], also: Option<u32>, p: &mut Vec<Insn>) {
     match ranges {
         [] => {}
         [(_, Verdict::Allow)] => p.push(insn(RET, ALLOW, 0, 0)),
         [(_, Verdict::Trace)] => p.push(insn(RET, TRACE_MARKED, 0, 0)),
-        [(_, Verdict::Elsewhere)] => p.extend([
-            insn(LD_W_ABS, 12, 0, 0),
-            insn(JEQ, (crate::intercept::CODE >> 32) as u32, 0, 1),
-            insn(RET, ALLOW, 0, 0),
-            insn(RET, TRACE_MARKED, 0, 0),
-        ]),
+        [(_, Verdict::Elsewhere)] => {
+            p.push(insn(LD_W_ABS, 12, 0, 0));
+            for upper in [(crate::intercept::CODE >> 32) as u32].into_iter().chain(also) {
+                p.extend([insn(JEQ, upper, 0, 1), insn(RET, ALLOW, 0, 0)]);
+            }
+            p.push(insn(RET, TRACE_MARKED, 0, 0));
+        }
         _ => {
             let (lower, upper) = ranges.split_at(ranges.len() / 2);
             p.push(insn(JGE, upper[0].0, 0, 1));
             // The distance to the upper half is known when the lower one is there.
             let jump = p.len();
             p.push(insn(JA, 0, 0, 0));
-            search(lower, p);
+            search(lower, also, p);
             p[jump].k = (p.len() - jump - 1) as u32;
-            search(upper, p);
+            search(upper, also, p);
         }
     }
 }
@@ -161,7 +163,7 @@ mod tests {
     #[test]
     fn selected_numbers_other_architectures_and_unknown_numbers_are_traced() {
         let selected = [0, 1, 59, 257, 469];
-        let p = program(&verdicts(|nr| if selected.contains(&nr) { Verdict::Trace } else { Verdict::Allow }));
+        let p = program(&verdicts(|nr| if selected.contains(&nr) { Verdict::Trace } else { Verdict::Allow }), None);
         let is_traced = |arch, nr| is_traced(&p, arch, nr, 0, PC);
         for nr in 0..600u32 {
             let want = nr >= 470 || selected.contains(&(nr as usize));
@@ -175,20 +177,26 @@ mod tests {
 
     #[test]
     fn calls_of_the_code_that_records_them_run() {
-        let p = program(&verdicts(|nr| if nr % 2 == 0 { Verdict::Elsewhere } else { Verdict::Trace }));
+        let p = program(&verdicts(|nr| if nr % 2 == 0 { Verdict::Elsewhere } else { Verdict::Trace }), None);
         for nr in 0..470 {
             assert!(is_traced(&p, ARCH_X86_64, nr, 0, PC), "{nr}");
             assert_eq!(is_traced(&p, ARCH_X86_64, nr, 0, crate::intercept::CODE + 77), nr % 2 == 1, "{nr}");
         }
         assert!(is_traced(&p, ARCH_X86_64, 470, 0, crate::intercept::CODE));
         assert!(p.len() < 4096);
+        let other = (PC >> 32) as u32;
+        let p = program(&verdicts(|nr| if nr % 2 == 0 { Verdict::Elsewhere } else { Verdict::Trace }), Some(other));
+        for pc in [PC, crate::intercept::CODE] {
+            assert_eq!([0, 1].map(|nr| is_traced(&p, ARCH_X86_64, nr, 0, pc)), [false, true]);
+        }
+        assert!(is_traced(&p, ARCH_X86_64, 0, 0, PC + (1 << 32)));
     }
 
     #[test]
     fn clone_is_traced_with_clone_untraced() {
         const SIGCHLD: u32 = 17;
         const UNTRACED: u32 = 0x80_0000;
-        let clone = |verdict, flags| is_traced(&program(&verdicts(|_| verdict)), ARCH_X86_64, 56, flags, PC);
+        let clone = |verdict, flags| is_traced(&program(&verdicts(|_| verdict), None), ARCH_X86_64, 56, flags, PC);
         assert!(!clone(Verdict::Allow, SIGCHLD) && clone(Verdict::Allow, SIGCHLD | UNTRACED));
         assert!(clone(Verdict::Trace, SIGCHLD) && clone(Verdict::Trace, SIGCHLD | UNTRACED));
     }

@@ -121,6 +121,8 @@ impl Joined {
 struct First<'a> {
     loading: &'a mut Loading,
     last: Option<u64>,
+    /// Up to which time all of its events are there, where it says that.
+    settled: Option<u64>,
     each: &'a mut dyn Deliver,
 }
 
@@ -136,7 +138,9 @@ impl Deliver for First<'_> {
         self.each.functions(run);
     }
 
-    fn settled(&mut self, _until: u64) {}
+    fn settled(&mut self, until: u64) {
+        self.settled = Some(until);
+    }
 }
 
 /// What the agent delivers, without stops and starts, which the first backend reports. Notes what is settled instead of passing it on.
@@ -194,14 +198,16 @@ impl Backend for Joined {
         let mut polled = Polled { events: 0, ended: self.first_ended };
         self.begin();
         if !self.first_ended {
-            let mut first = First { loading: &mut self.loading, last: None, each };
+            let mut first = First { loading: &mut self.loading, last: None, settled: None, each };
             polled = self.first.poll(room, &mut first);
             // Events come in order: with some, those after the last one may still come, however old they are.
             self.settled = match first.last {
                 _ if polled.ended => u64::MAX,
                 _ if !room => self.settled,
-                Some(last) => self.settled.max(last.min(began.saturating_sub(SLACK))),
-                None => self.settled.max(began.saturating_sub(SLACK)),
+                last => {
+                    let all = began.saturating_sub(SLACK).min(first.settled.unwrap_or(u64::MAX));
+                    self.settled.max(last.unwrap_or(u64::MAX).min(all))
+                }
             };
             self.first_ended = polled.ended;
         }

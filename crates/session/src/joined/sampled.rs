@@ -18,6 +18,7 @@ use engine::plan::Plan;
 use engine::stats::Report;
 use engine::target::Target;
 use events::StreamId;
+use events::functions::Run;
 use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_PAUSED, P_RESUMED};
 use std::time::Duration;
 use sys::ptrace::Change;
@@ -34,6 +35,27 @@ pub struct Sampled {
     samples: Perf,
     merge: Merge,
     first_ended: bool,
+    /// Up to which time all calls have come, ns.
+    settled: u64,
+}
+
+/// Takes the ptracer's events.
+struct Calls<'m> {
+    merge: &'m mut Merge,
+    /// Up to which time all of them are there, where it says that.
+    settled: Option<u64>,
+}
+
+impl Deliver for Calls<'_> {
+    fn event(&mut self, stream: StreamId, event: &[u8]) {
+        self.merge.push_from(stream, event);
+    }
+
+    fn functions(&mut self, _: &Run<'_>) {}
+
+    fn settled(&mut self, until: u64) {
+        self.settled = Some(until);
+    }
 }
 
 impl Sampled {
@@ -51,7 +73,7 @@ impl Sampled {
 
     /// Joins them.
     pub fn new(first: Box<dyn Backend>, samples: Perf) -> Sampled {
-        Sampled { first, samples, merge: Merge::default(), first_ended: false }
+        Sampled { first, samples, merge: Merge::default(), first_ended: false, settled: u64::MAX }
     }
 }
 
@@ -74,9 +96,11 @@ impl Backend for Sampled {
         let round = time::monotonic();
         let merge = &mut self.merge;
         if !self.first_ended {
-            let mut take = |stream: StreamId, event: &[u8]| merge.push_from(stream, event);
-            self.first_ended = self.first.poll(room, &mut take).ended;
+            let mut calls = Calls { merge, settled: None };
+            self.first_ended = self.first.poll(room, &mut calls).ended;
+            self.settled = calls.settled.unwrap_or(u64::MAX);
         }
+        let merge = &mut self.merge;
         if self.first_ended {
             self.samples.stop();
         }
@@ -88,7 +112,7 @@ impl Backend for Sampled {
         let of_samples = self.samples.poll(room || self.first_ended, &mut take);
         let ended = self.first_ended && of_samples.ended;
         // Without room, older events may still be in a ring.
-        let until = if ended { u64::MAX } else { round };
+        let until = if ended { u64::MAX } else { round.min(self.settled) };
         let events = if room || ended { merge.release(until, |stream, event| each.event(stream, event)) } else { 0 };
         Polled { events, ended }
     }

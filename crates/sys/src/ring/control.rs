@@ -45,6 +45,8 @@ pub(super) struct Page {
     unread: AtomicU64,
     /// (p) Calls that the attach interrupted for good.
     interrupted: AtomicU64,
+    /// (p) All calls that processes have recorded themselves up to this time are in the ring; 0: none does.
+    settled: AtomicU64,
     /// (p) Events that were lost.
     dropped: AtomicU64,
     /// (p) The lost events of each class, by its id, where that is known.
@@ -136,6 +138,11 @@ impl<'r> FrontEnd<'r> {
         })
     }
 
+    /// Up to which time all calls are in the ring that processes have recorded themselves, ns; none: no process does.
+    pub fn settled(self) -> Option<u64> {
+        Some(self.0.settled.load(Ordering::Acquire)).filter(|time| *time != 0)
+    }
+
     /// Stops at calls that the kernel did not describe.
     pub fn unread(self) -> u64 {
         self.0.unread.load(Ordering::Relaxed)
@@ -221,6 +228,11 @@ impl<'r> Ptracer<'r> {
         self.0.failed_pid.store(failure.pid, Ordering::Relaxed);
         self.0.failed_tracer.store(failure.tracer, Ordering::Relaxed);
         self.0.errno.store(failure.errno, Ordering::Release);
+    }
+
+    /// All calls that processes have recorded themselves up to this time are in the ring; 0: none does.
+    pub fn settle(self, time: u64) {
+        self.0.settled.store(time, Ordering::Release);
     }
 
     /// Counts a stop at a call that the kernel did not describe.

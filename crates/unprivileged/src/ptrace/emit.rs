@@ -85,13 +85,17 @@ impl Emitter {
         self.last
     }
 
-    /// Puts events into the ring that have waited long enough.
-    pub fn settle(&mut self) {
-        let Some(waiting) = &self.waiting else { return };
+    /// Puts events into the ring that have waited long enough. `recorded`: when it was begun to look for calls that processes have recorded; none: no
+    /// process does.
+    pub fn settle(&mut self, recorded: Option<u64>) {
+        let Some(waiting) = &self.waiting else {
+            return self.control().settle(recorded.unwrap_or(0));
+        };
         let (now, full) = (sys::time::monotonic(), waiting.bytes.len() > MOST);
         if full || now >= self.settled + WAIT {
             self.settled = now;
             self.release(if full { u64::MAX } else { now.saturating_sub(WAIT) });
+            self.control().settle(recorded.map_or(0, |recorded| recorded.min(now).saturating_sub(WAIT)));
         }
     }
 

@@ -184,9 +184,13 @@ impl Backend for Session {
         if !room {
             return Polled::default();
         }
+        let settled = self.ring.control().settled();
         let waiting = std::mem::take(&mut self.waiting);
         waiting.iter().for_each(|event| each.event(StreamId::TRACER, event));
         let events = self.ring.drain(&mut self.scratch, |event| each.event(StreamId::TRACER, event)) + waiting.len();
+        if let Some(time) = settled {
+            each.settled(time);
+        }
         if self.ring.is_given_up() && !self.ring.control().has_stopped() {
             self.stop();
         }
@@ -409,7 +413,7 @@ fn start_command(
     control: Ptracer<'_>,
     (wait, open): (OwnedFd, OwnedFd),
 ) -> io::Result<(Option<i32>, OwnedFd)> {
-    let filter = job.filtered.then(|| seccomp::program(&filter::verdicts(&job.calls, &job.rows)));
+    let filter = job.filtered.then(|| seccomp::program(&filter::verdicts(&job.calls, &job.rows), job.hidden));
     let held = signal::hold_counted();
     let (pid, open) = process::fork(open, move || match process::read_byte(&wait) {
         Ok(Some(_)) => command_main(cmd, filter.as_deref(), control, held),

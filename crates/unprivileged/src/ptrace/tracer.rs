@@ -496,7 +496,7 @@ impl Tracer {
 
     fn call_stop(&mut self, t: &mut Thread, info: &ptrace::SyscallInfo) {
         t.unread = false;
-        if info.op == 3 && self.may_record(t, info) {
+        if info.op == 3 && !self.is_hidden(info) && self.may_record(t, info) {
             return;
         }
         match info.op {

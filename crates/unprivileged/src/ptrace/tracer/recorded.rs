@@ -46,6 +46,7 @@ impl Tracer {
     /// Makes events of what was recorded until now, in the order of time. Whether there was much.
     pub(super) fn drain(&mut self) -> bool {
         let Some(code) = self.intercept.as_mut() else { return false };
+        let began = time::monotonic();
         let Batch { bytes, ends, idle, .. } = &mut self.batch;
         bytes.clear();
         ends.clear();
@@ -64,8 +65,9 @@ impl Tracer {
         }
         (0..lost).for_each(|_| self.out.control().drop_event(None));
         self.out.in_order(slots > 0 && self.threads.len() > 1);
-        self.out.settle();
+        let settled = (slots > 0).then_some(began);
         if ends.is_empty() {
+            self.out.settle(settled);
             *idle = idle.saturating_add(1);
             return false;
         }
@@ -82,6 +84,7 @@ impl Tracer {
                 to.recorded(t, &record);
             }
         }
+        out.settle(settled);
         batch.bytes.len() > MANY
     }
 
