@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, own = PTHREAD_MUTEX_IN
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t semaphore;
-static int lone[2], pipes[2], sockets[2], listening, connected, polled, ready[2];
+static int lone[2], pipes[2], sockets[2], listening, connected, polled, ready[2], forked;
 static pthread_t spinning;
 static char byte;
 
@@ -51,6 +52,9 @@ THREAD(t_posix, struct flock l = { .l_type = F_WRLCK }; fcntl(open("posix", O_RD
 THREAD(t_epoll, struct epoll_event e; epoll_wait(polled, &e, 1, -1))
 THREAD(t_poll, struct pollfd p[2] = { { pipes[0], POLLIN }, { sockets[0], POLLIN } }; poll(p, 2, -1))
 THREAD(t_child, wait(0))
+THREAD(t_its_child, waitpid(forked, 0, 0))
+THREAD(t_pidfd, siginfo_t i; waitid(3 /* P_PIDFD */, syscall(SYS_pidfd_open, forked, 0), &i, WEXITED))
+THREAD(t_poll_pidfd, struct pollfd p = { syscall(SYS_pidfd_open, forked, 0), POLLIN }; poll(&p, 1, -1))
 THREAD(t_signal, sigset_t set; sigemptyset(&set); sigaddset(&set, SIGUSR2); sigwaitinfo(&set, 0))
 THREAD(t_spins, for (;;) __asm__ volatile(""))
 THREAD(t_join, pthread_join(spinning, 0))
@@ -107,7 +111,8 @@ int main(int argc, char **argv)
     connected = socket(AF_INET, SOCK_STREAM, 0);
     connect(connected, (void *)&in, n);
     int accepted = accept(listening, 0, 0);
-    if (fork() == 0)
+    forked = fork();
+    if (forked == 0)
         child();
     read(ready[0], &byte, 1);
     close(pipes[1]);
@@ -116,7 +121,7 @@ int main(int argc, char **argv)
     pthread_t t;
     void *(*all[])(void *) = { t_condition, t_semaphore, t_reader, t_writer, t_mutex, t_robust, t_inheriting, t_timed,
                                t_lone_pipe, t_pipe, t_unix, t_accept, t_tcp, t_epoll, t_poll, t_child, t_signal,
-                               t_flock, t_posix };
+                               t_flock, t_posix, t_its_child, t_pidfd, t_poll_pidfd };
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         pthread_create(&t, 0, all[i], 0);
     pthread_create(&spinning, 0, t_spins, 0);

@@ -132,8 +132,7 @@ impl Process {
         let tids = proc::threads(self.pid).unwrap_or_default();
         let same = self.own_pid == self.pid as u32;
         let own = |tid: i32| {
-            let inner = || proc::status_field(tid, "NSpid")?.split_ascii_whitespace().last()?.parse().ok();
-            if same { Some(tid as u32) } else { inner() }
+            if same { Some(tid as u32) } else { proc::own_id(tid).map(|id| id as u32) }
         };
         self.threads = tids.iter().filter_map(|tid| Some((own(*tid)?, *tid as u32))).collect();
         self.bounds.have_seen(self.threads.keys());

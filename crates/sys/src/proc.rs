@@ -27,6 +27,17 @@ pub fn process_of(tid: i32) -> Option<i32> {
     status_field(tid, "Tgid")?.parse().ok()
 }
 
+/// The ids of a thread or process, one for each pid namespace that it is in: that of `/proc` first, its own last (`NSpid`, proc(5)).
+pub fn ids_by_namespace(tid: i32) -> Vec<i32> {
+    let all = status_field(tid, "NSpid").unwrap_or_default();
+    all.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect()
+}
+
+/// The id by which a thread or process knows itself.
+pub fn own_id(tid: i32) -> Option<i32> {
+    ids_by_namespace(tid).last().copied()
+}
+
 /// Who traces `tid`, 0 for nobody.
 pub fn tracer_of(tid: i32) -> Option<i32> {
     status_field(tid, "TracerPid")?.parse().ok()
@@ -279,6 +290,11 @@ pub fn descendants(pid: i32) -> Vec<i32> {
 /// How a descriptor is open: `O_*` of open(2).
 pub fn fd_flags(pid: i32, fd: i32) -> Option<u32> {
     u32::from_str_radix(&fdinfo(pid, fd, "flags")?, 8).ok()
+}
+
+/// The process that a descriptor of pidfd_open(2) stands for; none where it is none, or its process has ended.
+pub fn pidfd_process(pid: i32, fd: i32) -> Option<i32> {
+    fdinfo(pid, fd, "Pid")?.parse().ok().filter(|process| *process > 0)
 }
 
 /// The descriptors that an epoll descriptor watches.

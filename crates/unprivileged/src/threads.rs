@@ -37,6 +37,8 @@ const LIMITS: Limits = Limits { string: 32, text: 0, verbose: false, keep: KeepB
 pub struct Thread {
     /// Its id.
     pub tid: i32,
+    /// The id by which it knows itself, in its own pid namespace: what its process writes into locks.
+    pub own: i32,
     /// Its name.
     pub name: Vec<u8>,
     /// `R`, `S`, `D`, `T`, `t` or `Z`, as proc(5) has them.
@@ -111,14 +113,14 @@ pub struct Asleep {
     /// Its name.
     pub name: Vec<u8>,
     /// Its frames, innermost first, with the bits of [`unwind::Frame`].
-    pub frames: std::rc::Rc<[u64]>,
+    pub frames: std::sync::Arc<[u64]>,
     /// Why there are no more of them.
     pub ended: Ended,
 }
 
 /// Reads the registers of blocked threads, by their ids: rip, rsp, rbp, rbx, r12 to r15. Those of a thread that runs may be
 /// anything.
-pub type ReadRegisters = Box<dyn FnMut() -> HashMap<i32, Kept>>;
+pub type ReadRegisters = Box<dyn FnMut() -> HashMap<i32, Kept> + Send>;
 
 /// The registers that a call keeps: rip, rsp, rbp, rbx, r12 to r15.
 type Kept = [u64; 8];
@@ -154,14 +156,14 @@ impl Reader {
         // The slow part comes before anybody is stopped.
         let code = Code::of(pid, &mut self.files).unwrap_or_default();
         let is_64_bit = is_64_bit(pid);
+        let own: Vec<i32> = tids.iter().map(|tid| proc::own_id(*tid).unwrap_or(*tid)).collect();
         let mut threads = Vec::with_capacity(tids.len());
         let mut registers: Option<HashMap<i32, Kept>> = None;
-        for tid in &tids {
-            let tid = *tid;
+        for (tid, own_id) in tids.iter().copied().zip(own.iter().copied()) {
             let mut found = self.look(pid, tid, &code, is_64_bit, None);
             if let Found::Whole(thread) = found {
                 // Whose lock it waits for is seen in registers too.
-                let wants = thread.waits_for_anonymous_lock(&tids);
+                let wants = thread.waits_for_anonymous_lock(&own);
                 found = if wants { Found::Partly(thread) } else { Found::Whole(thread) };
             }
             if let (Found::Partly(thread), Some(read)) = (&found, &mut self.registers)
@@ -178,7 +180,7 @@ impl Reader {
                 Found::Whole(thread) => thread,
                 Found::Gone => continue,
             };
-            threads.push(Thread { idle, ..thread });
+            threads.push(Thread { idle, own: own_id, ..thread });
         }
         Ok(threads)
     }
@@ -238,6 +240,7 @@ impl Reader {
             let (Ok(doing), Some(state)) = (proc::doing(pid, tid), proc::state(pid, tid)) else { return Found::Gone };
             let mut thread = Thread {
                 tid,
+                own: tid,
                 name,
                 state,
                 call: None,
@@ -279,6 +282,9 @@ impl Reader {
                 }
                 let unknown_bp = thread.walk(code, pc, registers);
                 partly = unknown_bp && matches!(thread.ended, Ended::ReadFault | Ended::NoRow | Ended::Unknown);
+                if partly {
+                    thread.ended = Ended::NotStopped;
+                }
             }
             if proc::switches(pid, tid) == before && proc::doing(pid, tid).ok() == Some(doing) {
                 return if partly { Found::Partly(thread) } else { Found::Whole(thread) };
@@ -398,16 +404,17 @@ fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
 
 impl Thread {
     /// Whether it waits for a lock that does not say whose it is: a futex with the value that locks with waiters have, without the id of one
-    /// of these threads where a mutex of the GNU C library has it. It is in a call that is restarted.
-    fn waits_for_anonymous_lock(&self, tids: &[i32]) -> bool {
+    /// of these threads (as they know themselves) where a mutex of the GNU C library has it. It is in a call that is restarted.
+    fn waits_for_anonymous_lock(&self, own: &[i32]) -> bool {
         const CONTENDED: u64 = 2;
+        const PRIVATE: u64 = 128;
         const OWNER: u64 = 8;
         let Some(call) = self.call.as_ref().filter(|c| !c.compat && name_of(c.nr as i64) == "futex") else {
             return false;
         };
         let mut owner = [0; 4];
         let known = sys::mem::read(self.tid, call.args[0].wrapping_add(OWNER), &mut owner).is_ok();
-        call.args[2] == CONTENDED && !(known && tids.contains(&i32::from_le_bytes(owner)))
+        call.args[2] == CONTENDED && call.args[1] & PRIVATE != 0 && !(known && own.contains(&i32::from_le_bytes(owner)))
     }
 
     /// Whether this word is in the live part of its stack, or in one of its registers, as far as they are known.

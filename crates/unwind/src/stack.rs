@@ -80,6 +80,7 @@ endings! {
     NoMemory = 13 "the process is executing a program or has ended: it has no user stack";
     Cut = 14 "the copy of the stack ends there";
     Stub = 15 "where a traced function was called from is not known";
+    NotStopped = 16 "the callers are kept in rbp, which is known of stopped threads only";
 }
 
 impl Ended {

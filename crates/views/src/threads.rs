@@ -27,6 +27,8 @@ pub use text::{Style, write as text};
 pub struct Process {
     /// Its id.
     pub pid: i32,
+    /// The id by which it knows itself, where that is another one: it is in another pid namespace.
+    pub own: Option<i32>,
     /// Its name.
     pub name: String,
     /// Its threads, in the order of their ids.
@@ -40,6 +42,8 @@ pub struct Process {
 pub struct Thread {
     /// Its id.
     pub tid: i32,
+    /// The id by which it knows itself, where that is another one.
+    pub own: Option<i32>,
     /// Its name.
     pub name: String,
     /// Its state, as proc(5) has it.

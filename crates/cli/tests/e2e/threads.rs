@@ -23,22 +23,70 @@ fn functions(thread: &Value) -> Vec<&str> {
     thread["stack"].as_array().expect("frames").iter().filter_map(|f| f["function"].as_str()).collect()
 }
 
+/// Where a program runs: in this pid namespace, or in one of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Here,
+    Contained,
+}
+
+impl Place {
+    /// What starts a program there.
+    fn wrapper(self, user: User) -> &'static [&'static str] {
+        match (self, user) {
+            (Place::Here, _) => &[],
+            (Place::Contained, User::Me) => &["unshare", "-mpf", "--kill-child", "--mount-proc"],
+            (Place::Contained, _) => &["unshare", "-rmpf", "--kill-child", "--mount-proc"],
+        }
+    }
+
+    /// Whether this user has such a place.
+    fn is_to_be_had(self, user: User) -> bool {
+        let had = lab::run(&mut lab::as_user(user, &[self.wrapper(user), &["true"]].concat())).code() == 0;
+        if !had {
+            testkit::skip("kernel:namespaces", "no namespaces are to be had");
+        }
+        had
+    }
+
+    /// Starts it, and the process that it is in; the wrapper has begun it once that has another name.
+    fn start(self, user: User, argv: &[&str]) -> (Running, u32) {
+        let mut running = lab::start(&mut lab::as_user(user, &[self.wrapper(user), argv].concat()));
+        let wrapper = running.pid();
+        let mut pid = wrapper;
+        lab::until("the program runs", || {
+            running.must_run();
+            let children = std::fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children"));
+            pid = match self {
+                Place::Here => wrapper,
+                Place::Contained => match children.unwrap_or_default().trim().parse() {
+                    Ok(child) => child,
+                    Err(_) => return false,
+                },
+            };
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            !["unshare", "setpriv"].contains(&name.trim())
+        });
+        (running, pid)
+    }
+}
+
 /// The program as this user, once all of its threads wait for one another.
-fn deadlocked(user: User, program: &str) -> (Running, Value) {
-    let mut running = lab::start(&mut lab::as_user(user, &[program]));
+fn deadlocked(user: User, place: Place, program: &str) -> (Running, u32, Value) {
+    let (mut running, pid) = place.start(user, &[program]);
     let mut found = Value::Null;
     lab::until("a deadlock", || {
         running.must_run();
-        found = json(user, running.pid());
+        found = json(user, pid);
         found["deadlocks"].as_array().is_some_and(|all| !all.is_empty())
     });
-    (running, found)
+    (running, pid, found)
 }
 
 /// Eight threads in a circle, each where it waits for the next one; and the first thread waits for one of them.
 #[track_caller]
-fn eight_in_a_circle(user: User, program: &str, function: &str, likely: bool) {
-    let (mut running, found) = deadlocked(user, program);
+fn eight_in_a_circle(user: User, place: Place, program: &str, function: &str, likely: bool) {
+    let (mut running, pid, found) = deadlocked(user, place, program);
     let deadlocks = found["deadlocks"].as_array().expect("deadlocks");
     assert_eq!(deadlocks.len(), 1, "{program}: {found}");
     let deadlock = &deadlocks[0];
@@ -46,7 +94,7 @@ fn eight_in_a_circle(user: User, program: &str, function: &str, likely: bool) {
         deadlock[key].as_array().expect("threads").iter().filter_map(Value::as_u64).collect()
     };
     let (circle, behind) = (numbers("threads"), numbers("behind"));
-    assert_eq!((circle.len(), behind), (8, vec![u64::from(running.pid())]), "{program}: {found}");
+    assert_eq!((circle.len(), behind), (8, vec![u64::from(pid)]), "{program}: {found}");
     assert_eq!(deadlock["likely"] == true, likely, "{program}");
     let threads: HashMap<u64, &Value> = found["processes"][0]["threads"]
         .as_array()
@@ -65,11 +113,14 @@ fn eight_in_a_circle(user: User, program: &str, function: &str, likely: bool) {
         // To the outermost: what a thread begins with.
         assert!(functions.last().is_some_and(|f| f.contains("clone")), "{program}: {functions:?}");
     }
-    let text = stacks(user, running.pid(), &[]).out();
+    let text = stacks(user, pid, &[]).out();
     let first = if likely { "likely deadlock: 8 threads" } else { "deadlock: 8 threads" };
     assert!(text.starts_with(&format!("{first} wait for one another\n")), "{text}");
+    let process = &found["processes"][0];
+    assert_eq!(process.get("own_pid"), (place == Place::Contained).then_some(&Value::from(1)), "{process}");
+    assert_eq!(text.contains(": 9 threads, in another pid namespace as 1\n"), place == Place::Contained, "{text}");
     running.must_run();
-    lab::kill("KILL", running.pid().into());
+    lab::kill("KILL", pid.into());
     running.end();
 }
 
@@ -81,20 +132,32 @@ fn a_deadlock_in_c_is_named_with_and_without_optimization() {
         ("deadlock_static", &["-g", "-O1", "-static", "-pthread"]),
     ] {
         let Some(program) = testkit::compile("gcc", name, "deadlock.c", flags) else { return };
-        lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", false));
+        lab::each_attacher(|user| eight_in_a_circle(user, Place::Here, &program, "philosopher", false));
     }
 }
 
 #[test]
 fn a_deadlock_in_cpp_is_named() {
     let Some(program) = testkit::compiled("deadlock_cc", "deadlock.cc", &["-g"]) else { return };
-    lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", false));
+    lab::each_attacher(|user| eight_in_a_circle(user, Place::Here, &program, "philosopher", false));
 }
 
 #[test]
 fn a_deadlock_in_rust_is_likely_because_the_locks_do_not_say_who_holds_them() {
     let Some(program) = testkit::compiled("deadlock_rs", "deadlock.rs", &["-g"]) else { return };
-    lab::each_attacher(|user| eight_in_a_circle(user, &program, "philosopher", true));
+    lab::each_attacher(|user| eight_in_a_circle(user, Place::Here, &program, "philosopher", true));
+}
+
+#[test]
+fn a_deadlock_in_another_pid_namespace_is_named() {
+    for (name, source, likely) in [("deadlock_o2", "deadlock.c", false), ("deadlock_rs", "deadlock.rs", true)] {
+        let Some(program) = testkit::compiled(name, source, &["-g"]) else { return };
+        lab::each_attacher(|user| {
+            if Place::Contained.is_to_be_had(user) {
+                eight_in_a_circle(user, Place::Contained, &program, "philosopher", likely);
+            }
+        });
+    }
 }
 
 #[test]
@@ -105,18 +168,20 @@ fn each_thread_says_what_it_waits_for_and_notices_nothing() {
         return;
     };
     lab::each_attacher(|user| {
-        for program in [&program, &unoptimized] {
+        for (place, program) in [(Place::Here, &program), (Place::Here, &unoptimized), (Place::Contained, &program)] {
+            if !place.is_to_be_had(user) {
+                continue;
+            }
             let dir = lab::scratch();
             testkit::open_to_all(&dir, 0o777);
-            let mut running = lab::start(&mut lab::as_user(user, &[program.as_str(), dir.to_str().expect("UTF-8")]));
-            let pid = running.pid();
+            let (mut running, pid) = place.start(user, &[program.as_str(), dir.to_str().expect("UTF-8")]);
             let mut found = Value::Null;
             lab::until("all threads to wait", || {
                 running.must_run();
                 found = json(user, pid);
                 let threads = found["processes"][0]["threads"].as_array().map_or(&[][..], |all| all);
                 let waits = |t: &&Value| t.get("waits_for").is_some();
-                threads.len() == 22 && threads.iter().filter(waits).count() == 19
+                threads.len() == 25 && threads.iter().filter(waits).count() == 22
             });
             let threads = found["processes"][0]["threads"].as_array().expect("threads");
             let thread = |name: &str| threads.iter().find(|t| t["comm"] == name).expect(name);
@@ -139,6 +204,9 @@ fn each_thread_says_what_it_waits_for_and_notices_nothing() {
                 ("t_epoll", "descriptors", None),
                 ("t_poll", "descriptors", None),
                 ("t_child", "child", Some(child)),
+                ("t_its_child", "child", Some(child)),
+                ("t_pidfd", "process", Some(child)),
+                ("t_poll_pidfd", "process", Some(child)),
                 ("t_flock", "flock", Some(child)),
                 ("t_posix", "file lock", Some(child)),
             ] {

@@ -214,9 +214,8 @@ impl Jit {
         match origin {
             Origin::Live => {
                 // As the process itself knows its number, in its own file system.
-                let inner = sys::proc::status_field(pid as i32, "NSpid");
-                let inner = inner.as_deref().and_then(|all| all.split_whitespace().last()).unwrap_or_default();
-                let name = format!("/tmp/perf-{inner}.map");
+                let Some(own) = sys::proc::own_id(pid as i32) else { return };
+                let name = format!("/tmp/perf-{own}.map");
                 let Some((uid, _)) = sys::proc::ids(pid as i32) else { return };
                 self.read_file(pid, PathBuf::from(format!("/proc/{pid}/root{name}")), name, &[uid]);
             }

@@ -105,11 +105,26 @@ pub fn accept(pid: i32, fd: i32) -> Wait {
     Wait { kind: "connection", object: format!("a connection to {text} (fd {fd})"), ..Wait::default() }
 }
 
+/// The end of processes, where all of these descriptors are those of pidfd_open(2).
+pub fn ends(pid: i32, fds: &[i32], timed: bool) -> Option<Wait> {
+    let all: Option<Vec<i32>> = fds.iter().map(|fd| proc::pidfd_process(pid, *fd)).collect();
+    let by: Vec<Actor> = all?.into_iter().map(process).collect();
+    let (object, relation) = match &by[..] {
+        [] => return None,
+        [one] => (format!("the end of process {} ({})", one.pid, one.name), ""),
+        _ => ("the end of a process".into(), "which are"),
+    };
+    Some(Wait { kind: "process", object, relation, by, complete: true, timed, ..Wait::default() })
+}
+
 /// Any of several descriptors.
 pub fn any_of(pid: i32, fds: &[i32], timed: bool) -> Option<Wait> {
     let name = |fd: &i32| {
         let link = proc::fd_link(pid, Some(*fd)).unwrap_or_default();
-        format!("{fd}<{}>", String::from_utf8_lossy(&link))
+        match proc::pidfd_process(pid, *fd).map(process) {
+            Some(of) => format!("{fd}<pidfd of {} ({})>", of.pid, of.name),
+            None => format!("{fd}<{}>", String::from_utf8_lossy(&link)),
+        }
     };
     let mut names: Vec<String> = fds.iter().take(MOST_NAMED).map(name).collect();
     if fds.is_empty() {

@@ -105,7 +105,9 @@ fn by_stacks(looked: &Looked<'_>, waiter: &Thread, address: u64, timed: bool) ->
     let at = format!("{address:#x}");
     let unknown = Wait { note: "the mutex does not record its holder".into(), ..unheld("mutex", &at, timed) };
     let futex = |t: &Thread| t.call.as_ref().filter(|c| looked.is_futex(c)).map(|c| c.args);
-    let waits_for_another = |t: &Thread| futex(t).is_some_and(|args| args[2] == u64::from(CONTENDED));
+    // With the same value but shared, it is the end of the thread 2 of a container that is waited for.
+    let is_contended = |args: [u64; 6]| args[2] == u64::from(CONTENDED) && args[1] & PRIVATE != 0;
+    let waits_for_another = |t: &Thread| futex(t).is_some_and(is_contended);
     // From the futex itself downwards: the nearest address is the lock's own, before that of another one in the same array.
     for below in (0..=BEFORE).step_by(4) {
         let has = |t: &Thread| t.has_word(address.wrapping_sub(below));

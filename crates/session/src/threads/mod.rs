@@ -36,6 +36,9 @@ const MOST_OTHERS: usize = 64;
 const INNERMOST: usize = 8;
 /// Descriptors of a process whose names are read for the text of calls.
 const MOST_NAMED: usize = 512;
+/// What waitid(2) waits for (`include/uapi/linux/wait.h`).
+const P_PID: u64 = 1;
+const P_PIDFD: u64 = 3;
 
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<u8> {
@@ -172,9 +175,9 @@ pub struct Looked<'t> {
 }
 
 impl Looked<'_> {
-    /// A thread of this process.
-    fn known(&self, tid: i32) -> Option<i32> {
-        self.threads.iter().any(|t| t.tid == tid).then_some(tid)
+    /// The thread of this process that knows itself by this id, as the process's memory has it.
+    fn known(&self, own: i32) -> Option<i32> {
+        self.threads.iter().find(|t| t.own == own).map(|t| t.tid)
     }
 
     /// A thread's name.
@@ -209,6 +212,7 @@ impl Look {
             let functions: Vec<String> = stack.iter().take(INNERMOST).map(|f| f.function.clone()).collect();
             shown.push(views::threads::Thread {
                 tid: t.tid,
+                own: (t.own != t.tid).then_some(t.own),
                 name: String::from_utf8_lossy(&t.name).into_owned(),
                 state: t.state,
                 call: t.call.as_ref().map(|call| text_of(call, &names)),
@@ -218,7 +222,8 @@ impl Look {
                 incomplete: incomplete(t),
             });
         }
-        Ok(Process { pid, name: name_of(pid), threads: shown, other: false })
+        let own = proc::own_id(pid).filter(|own| *own != pid);
+        Ok(Process { pid, own, name: name_of(pid), threads: shown, other: false })
     }
 
     /// Looks at the processes that these wait for, and at those that they wait for.
@@ -266,7 +271,8 @@ impl Look {
             "accept" | "accept4" => Some(files::accept(pid, fd)),
             "poll" | "ppoll" => {
                 let timed = if schema_of(call)?.name == "poll" { args[2] as i32 >= 0 } else { args[2] != 0 };
-                files::any_of(pid, &polled(t.tid, args[0], args[1]), timed)
+                let fds = polled(t.tid, args[0], args[1]);
+                files::ends(pid, &fds, timed).or_else(|| files::any_of(pid, &fds, timed))
             }
             "epoll_wait" | "epoll_pwait" => files::any_of(pid, &proc::epoll_targets(pid, fd), args[3] as i32 >= 0),
             "epoll_pwait2" => files::any_of(pid, &proc::epoll_targets(pid, fd), args[3] != 0),
@@ -277,17 +283,24 @@ impl Look {
                 _ => None,
             },
             "wait4" => Some(children(pid, args[0] as i32)),
-            "waitid" => Some(children(pid, if args[0] == 1 { args[1] as i32 } else { -1 })),
+            "waitid" => match args[0] {
+                P_PIDFD => files::ends(pid, &[args[1] as i32], false),
+                P_PID => Some(children(pid, args[1] as i32)),
+                _ => Some(children(pid, -1)),
+            },
             "vfork" => Some(children(pid, -1)),
             _ => None,
         }
     }
 }
 
-/// The end of a child: of this one, or of any (-1), or of one of a group (0, or less than -1), which may be any too.
+/// The end of a child: of this one, as the process knows it, or of any (-1), or of one of a group (0, or less than -1), which may be any
+/// too.
 fn children(pid: i32, which: i32) -> Wait {
-    let all = proc::children(pid);
-    let by: Vec<Actor> = all.into_iter().filter(|child| which <= 0 || *child == which).map(process).collect();
+    // A child may be in further namespaces, which its parent does not see.
+    let depth = proc::ids_by_namespace(pid).len().saturating_sub(1);
+    let is = |child: &i32| which <= 0 || proc::ids_by_namespace(*child).get(depth) == Some(&which);
+    let by: Vec<Actor> = proc::children(pid).into_iter().filter(is).map(process).collect();
     let (object, relation) = match &by[..] {
         [child] => (format!("the end of child {} ({})", child.pid, child.name), ""),
         [] => ("the end of a child".into(), ""),

@@ -46,6 +46,9 @@ fn flag(key: &str, set: bool, out: &mut Vec<u8>) {
 
 fn process(p: &Process, out: &mut Vec<u8>) {
     number("pid", p.pid, out);
+    if let Some(own) = p.own {
+        number("own_pid", own, out);
+    }
     text("comm", &p.name, out);
     flag("other", p.other, out);
     w::key(out, "threads");
@@ -54,6 +57,9 @@ fn process(p: &Process, out: &mut Vec<u8>) {
 
 fn thread(t: &Thread, out: &mut Vec<u8>) {
     number("tid", t.tid, out);
+    if let Some(own) = t.own {
+        number("own_tid", own, out);
+    }
     text("comm", &t.name, out);
     text("state", &t.state.to_string(), out);
     if let Some((name, line)) = &t.call {
@@ -134,12 +140,13 @@ mod tests {
             stack,
             ..Thread::default()
         };
-        let processes = vec![Process { pid: 1, name: "a".into(), threads: vec![thread], other: true }];
+        let processes = vec![Process { pid: 7, own: Some(1), name: "a".into(), threads: vec![thread], other: true }];
         let deadlocks = [Deadlock { circle: vec![2], behind: vec![3, 4], likely: true }];
         let mut out = Vec::new();
         write(&Found { processes, stopped: 9 }, &deadlocks, &mut out);
         let parsed: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         let thread = &parsed["processes"][0]["threads"][0];
+        assert_eq!((&parsed["processes"][0]["own_pid"], thread.get("own_tid")), (&1.into(), None));
         assert_eq!(thread["waits_for"]["by"][0]["tid"], 2);
         assert_eq!((&thread["stack"][0]["function"], &thread["comm"]), (&"f".into(), &"\u{1b}".into()));
         assert_eq!(parsed["deadlocks"][0]["behind"], serde_json::json!([3, 4]));

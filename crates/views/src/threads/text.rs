@@ -113,6 +113,9 @@ impl Writer<'_> {
         self.who(p.pid, &p.name);
         self.text(": ");
         self.text(&head);
+        if let Some(own) = p.own {
+            self.text(&format!(", in another pid namespace as {own}"));
+        }
         self.text(if self.style.colour { "\x1b[0m\n" } else { "\n" });
         let mut shown = vec![false; n];
         for (at, t) in p.threads.iter().enumerate() {
@@ -289,6 +292,7 @@ mod tests {
         let call = |text: &str| Some((text.split('(').next().unwrap_or_default().to_string(), text.to_string()));
         let lock = |tid, name: &str, wait| Thread {
             tid,
+            own: None,
             name: name.into(),
             state: 'S',
             call: call("futex(0x10, FUTEX_WAIT_PRIVATE, 2, NULL)"),
@@ -305,7 +309,7 @@ mod tests {
             idle(5, 2_000),
             Thread { tid: 6, name: "r".into(), state: 'R', incomplete: Some("why".into()), ..Thread::default() },
         ];
-        let process = Process { pid: 1, name: "app".into(), threads, other: false };
+        let process = Process { pid: 1, own: None, name: "app".into(), threads, other: false };
         Found { processes: vec![process], stopped: 7 }
     }
 
