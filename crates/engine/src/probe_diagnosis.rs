@@ -157,7 +157,7 @@ fn why(e: &ProbeEnabling, n: &Counts, reach: Option<&Reach>, late: bool) -> Stri
     }
     if let Some(AttachPoint::Clock { every_cpu: true, .. }) = &e.point {
         let why = "the target was on no processor when the clock ticked";
-        return format!("{why} (a faster clock may see it; 'trapline profile --off-cpu' shows where it waits)");
+        return format!("{why} (a faster clock may see it; 'trapline profile --wall' shows where it waits)");
     }
     match late {
         true => "never reached since trapline attached (what came before is not known)".into(),

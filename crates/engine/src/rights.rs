@@ -73,9 +73,8 @@ fn of_ordinary(name: &str) -> Option<Sight> {
     let (provider, rest) = name.split_once(':').unwrap_or((name, ""));
     match provider {
         // Registers and memory of the task, or nothing but that it was hit.
-        "syscall" | "uprobe" | "uretprobe" | "usdt" | "profile" | "software" | "hardware" | "begin" | "end" => {
-            Some(Sight::All)
-        }
+        "syscall" | "uprobe" | "uretprobe" | "usdt" | "profile" | "blocked" | "software" | "hardware" | "begin"
+        | "end" => Some(Sight::All),
         // It ticks whatever task is there.
         "interval" => Some(Sight::Anonymous),
         "tracepoint" => {

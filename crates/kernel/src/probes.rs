@@ -158,6 +158,11 @@ impl AttachedProbe {
         set: (usize, bool),
     ) -> Result<Option<AttachedProbe>> {
         let Some(point) = &enabling.point else { return Ok(None) };
+        if point.is_looked_at() {
+            let todo = "leave it out, or record it with --backend perf";
+            let why = "the programs of the kernel backend do not see threads that do not run";
+            return Err(Error::failed(format!("-e {}", enabling.name), why, todo));
+        }
         let whose = match point.is_of_the_machine() {
             _ if enabling.everyone && kit.left_out.is_some() && kit.offsets.namespace.is_none() => {
                 Whose::AllBut(kit.left_out.unwrap_or_default().to_vec())

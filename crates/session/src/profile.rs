@@ -5,7 +5,6 @@ mod gather;
 mod off_cpu;
 mod past;
 mod sink;
-mod sleepers;
 mod weight;
 
 use crate::ask::{Ask, Show};
@@ -39,6 +38,9 @@ use weight::Weight;
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
 const HZ: &str = "997";
 
+/// How often threads are looked at that do not run.
+const BLOCKED: &str = "blocked:ms:5";
+
 /// Runs the command.
 pub fn run(ask: &Ask) -> Result<Status> {
     combinations::exclusive(ask)?;
@@ -69,17 +71,12 @@ pub fn run(ask: &Ask) -> Result<Status> {
 /// What draws these drawings of events of these classes.
 pub fn sinks(ask: &Ask, classes: &[&Schema], drawings: Vec<Drawing>, style: Style, live: bool) -> Result<Sinks> {
     let profile = profile(ask, classes)?;
-    // Who may not trace the scheduler looks at threads that do not run.
-    let asleep = ask.profile.wall && !off_cpu::is_of(classes) && ask.trace.dir.is_none();
     let places = drawings.iter().flat_map(|d| d.output.descriptors()).collect();
     let lines = drawings.iter().any(Drawing::has_lines);
     let told = profile.clone();
     let all: Vec<Box<dyn Sink>> = match drawings.is_empty() {
         true => Vec::new(),
-        false => {
-            let sink = ProfileSink::new(profile, drawings, style, live);
-            vec![Box::new(if asleep { sink.look_at_sleepers() } else { sink })]
-        }
+        false => vec![Box::new(ProfileSink::new(profile, drawings, style, live))],
     };
     let told = (!all.is_empty()).then(|| Box::new(move || told.borrow().told()) as show::Told);
     Ok(Sinks { all, places, told, lines })
@@ -98,6 +95,11 @@ fn profile(ask: &Ask, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
         }
         return Ok(Profile::new(Gather::of_switches(), Weight::one(), Some(OffCpu::new(wakers))));
     }
+    let has_blocked = classes.iter().any(|c| provider::is_of_blocked(c.name));
+    let has_clock = classes.iter().any(|c| provider::clock_period(c.name).is_some());
+    if has_blocked && has_clock && ask.table.by.is_none() {
+        return Ok(Profile::new(Gather::of_wall_clock(), Weight::one(), None));
+    }
     if ask.profile.off_cpu {
         return Err(Error::failed(
             "--off-cpu",
@@ -106,7 +108,7 @@ fn profile(ask: &Ask, classes: &[&Schema]) -> Result<Rc<RefCell<Profile>>> {
         ));
     }
     if ask.profile.wall {
-        return match classes.iter().any(|c| provider::clock_period(c.name).is_some()) {
+        return match has_clock {
             true => Ok(Profile::new(Gather::of_wall_clock(), Weight::one(), None)),
             false => Err(Error::failed(
                 "--wall",
@@ -164,14 +166,18 @@ fn requests(ask: &Ask) -> Result<Vec<Request>> {
             return Err(Error::failed(
                 "--off-cpu",
                 "it needs tracepoints of the scheduler, which are for root",
-                "run trapline as root",
+                "use --wall, which has the time blocked too, or run trapline as root",
             ));
         }
         [] if off_cpu => off_cpu::probes(ask.profile.wakers),
+        // Who may not trace the scheduler looks at threads that do not run.
+        [] if wall => vec![BLOCKED.into(), clock()?],
         [] => vec![clock()?],
     };
     let mut requests = texts.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
-    let has = |name: &String| off_cpu::has_stacks(name) || provider::clock_period(name).is_some();
+    let has = |name: &String| {
+        off_cpu::has_stacks(name) || provider::clock_period(name).is_some() || provider::is_of_blocked(name)
+    };
     let without = |r: &Request| (off_cpu || wall) && !r.names.iter().all(has);
     for request in requests.iter_mut().filter(|r| !without(r)) {
         // As many frames as were asked for.

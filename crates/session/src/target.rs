@@ -6,6 +6,7 @@ use crate::manner::Manner;
 use engine::capture::Limits;
 use engine::pipeline::selection::Selection;
 use engine::plan::{Backend, COPIED_STACK, OnFull, Plan, Unwind};
+use engine::provider::AttachPoint;
 use engine::request::call_enabling::CallCaptures;
 use engine::request::enabling;
 use engine::rights;
@@ -139,14 +140,23 @@ fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let kernel = rights::kernel_backend_is_usable();
     let backend = ask.tracing.backend.as_deref();
     let free = plan.unwind == Unwind::Auto && backend.is_none_or(|b| b == "auto");
+    // Threads that do not run are looked at by the perf backend alone.
+    let looks = plan.probes().find(|e| e.point.as_ref().is_some_and(AttachPoint::is_looked_at));
+    let looks = looks.filter(|_| free).map(|e| format!("-e {}", e.name));
     let falls_back = free && kernel.is_err() && first.is_some();
-    if plan.unwind == Unwind::Auto && first.is_some() && (falls_back || backend == Some("ptrace")) && has_calls(plan) {
+    let beside = falls_back || looks.is_some() || backend == Some("ptrace");
+    if plan.unwind == Unwind::Auto && first.is_some() && beside && has_calls(plan) {
         return copy_stacks_beside_calls(ask, plan, why);
     }
-    if !asked && !falls_back {
+    if !asked && !falls_back && looks.is_none() {
         return Ok(false);
     }
-    let option = if plan.unwind == Unwind::Copy { "--unwind copy" } else { "--backend perf" };
+    let option = match (&looks, plan.unwind) {
+        (Some(looks), _) => looks.as_str(),
+        (None, Unwind::Copy) => "--unwind copy",
+        (None, _) => "--backend perf",
+    };
+    let asked = asked || looks.is_some();
     let other = plan.probes().find(|e| !perf::can_carry(e));
     if let Some(e) = other.or_else(|| plan.probes().find(|e| e.point.is_none())) {
         let why = format!("-e {}: only the kernel backend has this probe, or what it captures", e.name);

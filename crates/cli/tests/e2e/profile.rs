@@ -275,13 +275,37 @@ fn running_and_blocked_time_are_in_one_profile() {
     lab::each_user(|user| {
         let dir = lab::scratch();
         testkit::open_to_all(&dir, 0o777);
-        let args = ["profile", "--wall", "--as", "folded", "--", &program];
+        let args = ["profile", "--wall", "--as", "folded", "-o", "trace", "--", &program];
         let out = lab::run(lab::trapline(user, &args).current_dir(&dir));
         assert_eq!(out.code(), 0, "{}", out.stderr);
+        // What is recorded is what was shown.
+        let report = lab::run(lab::trapline(user, &["report", "trace", "--as", "folded"]).current_dir(&dir));
+        assert_eq!((report.code(), report.out()), (0, out.out()), "{}", report.stderr);
         // Sixteen naps of 2 ms and four of 30; a look every few milliseconds sees them as it can.
         let blocked = weight(&folded(&out.out()), &["main", "order", "ask_the_store", "[blocked]"]);
         let least = if user == User::Me && testkit::is_root() { 150_000_000 } else { 20_000_000 };
         assert!(blocked >= least, "{blocked}: {}", out.out());
+    });
+}
+
+#[test]
+fn threads_that_do_not_run_are_recorded_by_themselves() {
+    let Some(program) = shares() else { return };
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let run = |args: &[&str]| lab::run(lab::trapline(user, args).current_dir(&dir));
+        let probe = "blocked:ms:2 ustack comm";
+        let out = run(&["record", "-o", "trace", "-e", probe, "--", &program, "sleep", "5"]);
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let lines = folded(&run(&["report", "trace", "--as", "folded"]).out());
+        // 150 ms and 50; looks see all of it but the first and the last part of each sleep. The caller is kept in rbp.
+        let (long, short) = (weight(&lines, &["sleeps_long"]), weight(&lines, &["sleeps_short"]));
+        assert!(long >= 75_000_000 && short >= 10_000_000, "{long} {short} {}", out.stderr);
+        let refused = run(&["record", "-o", "other", "--backend", "kernel", "-e", probe, "--", &program, "sleep", "5"]);
+        assert!(refused.code() == 125 && !dir.join("other").exists(), "{}", refused.stderr);
+        let why = ["do not see threads that do not run", "kernel backend", "root"];
+        assert!(why.iter().any(|why| refused.stderr.contains(why)), "{}", refused.stderr);
     });
 }
 

@@ -64,6 +64,11 @@ pub enum AttachPoint {
         /// On every CPU; else on one.
         every_cpu: bool,
     },
+    /// Threads that do not run, looked at every so often, ns.
+    Blocked {
+        /// How often.
+        period: u64,
+    },
     /// A counter of each CPU.
     Counter {
         /// What it counts.
@@ -153,6 +158,11 @@ impl AttachPoint {
     /// Whether its events hit whatever task runs there, traced or not.
     pub fn is_of_the_machine(&self) -> bool {
         matches!(self, AttachPoint::Clock { every_cpu: false, .. })
+    }
+
+    /// Whether threads are looked at for it: no program is attached anywhere.
+    pub fn is_looked_at(&self) -> bool {
+        matches!(self, AttachPoint::Blocked { .. })
     }
 
     /// Whether it is an address, which means something in the target's processes only.

@@ -31,6 +31,8 @@ pub enum ArgLocation {
     EventAddress,
     /// In the memory of the process, at that address.
     AtEventAddress,
+    /// The time that the event stands for, ns.
+    Elapsed,
     /// An address: so far from the instruction that was reached.
     Distance(i64),
     /// Not known.

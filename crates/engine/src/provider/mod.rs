@@ -37,7 +37,7 @@ mod watchpoint;
 pub use attach_point::{AttachPoint, LeftOut, Ready};
 pub use location::ArgLocation;
 pub use syscall::kernel_name;
-pub use timer::clock_period;
+pub use timer::{clock_period, is_of_blocked};
 
 use crate::error::{Error, Result};
 use crate::provider::quoting::{quote, unquote};
@@ -226,6 +226,7 @@ static ALL: &[&dyn Provider] = &[
     &rawtracepoint::RawTracepoint,
     &timer::PROFILE,
     &timer::INTERVAL,
+    &timer::BLOCKED,
     &software::Software,
     &hardware::Hardware,
     &heap::Heap,

@@ -82,6 +82,8 @@ pub fn ways<'p>(point: &'p AttachPoint, cookies: &'p [u64], agents: &'p Agents) 
         AttachPoint::Clock { rate, every_cpu } => {
             vec![Box::new(perf_event::Clock { rate: *rate, every_cpu: *every_cpu })]
         }
+        // No program is called for threads that do not run.
+        AttachPoint::Blocked { .. } => Vec::new(),
         AttachPoint::Counter { counter, period } => {
             vec![Box::new(perf_event::Counted { counter: *counter, period: *period })]
         }
@@ -114,6 +116,7 @@ pub fn how(point: &AttachPoint) -> String {
         }
         AttachPoint::Clock { every_cpu: true, .. } => "a perf clock on every CPU: ticks that hit the target".into(),
         AttachPoint::Clock { every_cpu: false, .. } => "a perf clock on one CPU".into(),
+        AttachPoint::Blocked { .. } => "no program: /proc says which threads of the target do not run".into(),
         AttachPoint::Counter { .. } => "a perf counter on every CPU: what hits the target".into(),
         AttachPoint::Watch { .. } => "a debug register of every CPU (perf): accesses by the target".into(),
         AttachPoint::WatchArgument(of) => {

@@ -52,6 +52,7 @@ pub fn value(at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
         | ArgLocation::RecordReference(_)
         | ArgLocation::EventAddress
         | ArgLocation::AtEventAddress
+        | ArgLocation::Elapsed
         | ArgLocation::Unknown => None,
     }
 }

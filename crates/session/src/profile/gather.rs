@@ -201,25 +201,10 @@ impl Gather {
         Gather { scheduler: Some(HashSet::new()), marks_blocked: true, ..Gather::new(Unit::Nanoseconds) }
     }
 
-    /// Adds time in which a thread of a process was blocked, by its frames as [`Stack::frames`] has them.
-    pub fn add_blocked(&mut self, who: Labels<'_>, (frames, ended): (&[u64], u8), weight: u64, time: u64) {
-        let next = self.next_program;
-        let program = *self.programs.entry(who.pid).or_insert(next);
-        self.next_program += u32::from(program == next);
-        let number = match self.by_frames.get(frames) {
-            Some(number) => *number,
-            None => {
-                let frames: Rc<[u64]> = Rc::from(frames);
-                let number = self.known.len() as u32;
-                self.addresses += frames.len();
-                self.known.push(Known { kernel: false, frames: frames.clone(), ended, guessed: 0 });
-                self.by_frames.insert(frames, number);
-                number
-            }
-        };
-        let raw = Raw { pid: who.pid, program, kernel: NONE, user: number };
-        let labels = self.stacks.labels(who);
-        self.add(labels, raw, None, weight, time);
+    /// Adds an event of a thread that was blocked: for how long.
+    pub fn blocked(&mut self, ev: &Event<'_>, ns: u64, world: &World) {
+        let (labels, raw) = (self.labels(ev, world), self.raw(ev, world));
+        self.add(labels, raw, None, ns, ev.time());
     }
 
     /// Learns when the addresses of a process get another meaning: it is a new one, it executes a program, or it maps a file where another

@@ -2,7 +2,6 @@
 
 use super::gather::{Gather, has_stacks};
 use super::off_cpu::OffCpu;
-use super::sleepers::Sleepers;
 use super::weight::Weight;
 use crate::view::stacks::{Drawing, Style};
 use engine::pipeline::pump::{Flow, Sink};
@@ -42,6 +41,9 @@ impl Profile {
             && let Some(period) = provider::clock_period(ev.schema.name)
         {
             return self.gather.event(ev, period, world);
+        }
+        if self.gather.has_wall_clock() && provider::is_of_blocked(ev.schema.name) {
+            return self.gather.blocked(ev, ev.value_of("ns"), world);
         }
         if let Some(off_cpu) = &mut self.off_cpu {
             return off_cpu.event(ev, world, &mut self.gather);
@@ -83,20 +85,13 @@ pub struct ProfileSink {
     settled: u64,
     /// Something was drawn.
     drawn: bool,
-    /// Who looks at threads that do not run.
-    sleepers: Option<Sleepers>,
 }
 
 impl ProfileSink {
     /// A sink; with `live`, the table on a terminal is drawn every second.
     pub fn new(profile: Rc<RefCell<Profile>>, drawings: Vec<Drawing>, style: Style, live: bool) -> ProfileSink {
         let live = (live && drawings.iter().any(Drawing::is_on_terminal)).then_some(0);
-        ProfileSink { profile, drawings, style, live, settled: 0, drawn: false, sleepers: None }
-    }
-
-    /// It looks at threads that do not run, every now and then.
-    pub fn look_at_sleepers(self) -> ProfileSink {
-        ProfileSink { sleepers: Some(Sleepers::default()), ..self }
+        ProfileSink { profile, drawings, style, live, settled: 0, drawn: false }
     }
 
     fn redraw(&mut self, now: u64) -> Result<()> {
@@ -114,9 +109,6 @@ impl Sink for ProfileSink {
         let mut profile = self.profile.borrow_mut();
         profile.gather.observe(ev);
         profile.off_cpu.iter_mut().for_each(|o| o.observe(ev));
-        if let Some(sleepers) = &mut self.sleepers {
-            sleepers.observe(ev);
-        }
     }
 
     fn event(&mut self, ev: &Event<'_>, world: &World) -> Result<Flow> {
@@ -129,9 +121,6 @@ impl Sink for ProfileSink {
     }
 
     fn catch_up(&mut self, now: u64, world: &World) -> std::result::Result<Flow, Error> {
-        if let Some(sleepers) = self.sleepers.as_mut().filter(|_| now != u64::MAX) {
-            sleepers.look(now, &mut self.profile.borrow_mut().gather);
-        }
         let due = now.saturating_sub(self.settled) >= SETTLE;
         if due {
             let mut profile = self.profile.borrow_mut();

@@ -40,6 +40,7 @@ impl Weight {
     pub fn parse(ask: &Ask, classes: &[&Schema]) -> Result<(Weight, Unit)> {
         let text = ask.table.by.as_deref().filter(|by| !crate::view::is_of_traces(by));
         let what = match text {
+            None if only_blocked(classes) => What::Argument("ns".into()),
             None => What::One,
             Some("dur") => What::Duration,
             Some("retval") => What::Result,
@@ -105,6 +106,11 @@ impl Weight {
         let value = ev.arg(nth);
         if signed { u64::try_from(value as i64).ok() } else { Some(value) }
     }
+}
+
+/// Whether all events are of threads that do not run, each of which says for how long.
+fn only_blocked(classes: &[&Schema]) -> bool {
+    !classes.is_empty() && classes.iter().all(|c| engine::provider::is_of_blocked(c.name))
 }
 
 fn is_number(ty: Type) -> bool {

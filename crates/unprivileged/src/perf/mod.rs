@@ -3,6 +3,7 @@
 //! ```text
 //! clock of each thread ─► registers, 32 KiB of the stack ─► ring per CPU ─► merge by time ─► walk by tables ─► events
 //! mappings, forks, names, ends ───────────────────────────────┘
+//! /proc, every few ms: threads that do not run ───────────────────────────────────────────────────► events
 //! ```
 //!
 //! The kernel copies the inner part of the stack of the interrupted thread into the ring; the drain thread walks it while the target runs
@@ -14,6 +15,7 @@
 mod processes;
 mod rings;
 mod samples;
+mod sleepers;
 
 use engine::backend::code::build_beside;
 use engine::backend::launch::{Launched, Waiting};
@@ -32,6 +34,7 @@ use processes::Processes;
 pub use rings::can_carry;
 use rings::{Begin, Rings};
 use samples::{Each, Samples};
+use sleepers::{Sleepers, Slept};
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -52,6 +55,7 @@ pub struct Perf {
     batch: Batch,
     processes: Processes,
     samples: Samples,
+    sleepers: Vec<Sleepers>,
     /// Clocks that the kernel has stopped: since when.
     throttled: HashMap<(u64, u64), u64>,
     /// Events of trapline's own making, which are to be handed over.
@@ -116,13 +120,15 @@ impl Perf {
     /// Without any target. `buffer`: bytes of a ring.
     fn new(plan: &Plan, buffer: usize) -> Result<Perf> {
         let _ = process::raise_file_limit();
-        let rings = Rings::new(&plan.probes().collect::<Vec<_>>(), plan.copied_stack, buffer)?;
+        let probes: Vec<_> = plan.probes().collect();
+        let rings = Rings::new(&probes, plan.copied_stack, buffer)?;
         let mut perf = Perf {
             rings,
             merge: Merge::default(),
             batch: Batch::default(),
             processes: Processes::default(),
             samples: Samples::new(&plan.enablings),
+            sleepers: Sleepers::of(&probes),
             throttled: HashMap::new(),
             own: Vec::new(),
             labels: plan.probes().map(|e| e.label()).collect(),
@@ -233,12 +239,32 @@ impl Perf {
         }
         let n = batch.index.len();
         self.batch = batch;
+        let now = if until == u64::MAX { time::monotonic() } else { until };
+        n + self.look_at_sleepers(now, each)
+    }
+
+    /// Looks at threads that do not run, where it is time to; returns how many events that were.
+    fn look_at_sleepers(&mut self, now: u64, each: Each<'_>) -> usize {
+        let Perf { processes, samples, sleepers, .. } = self;
+        let mut n = 0;
+        for sleepers in sleepers {
+            let nth = sleepers.nth;
+            let pids: Vec<u32> = processes.pids().collect();
+            let mut tell = |slept: &Slept<'_>| {
+                n += 1;
+                samples.slept(nth, slept, processes, each);
+            };
+            match self.held || self.stopping {
+                true => sleepers.pause(now, &mut tell),
+                false => sleepers.look(now, pids.into_iter(), &mut tell),
+            }
+        }
         n
     }
 
     /// Works a record off.
     fn take(&mut self, stream: StreamId, bytes: &[u8], each: Each<'_>) {
-        let Perf { rings, merge, processes, samples, .. } = self;
+        let Perf { rings, merge, processes, samples, sleepers, .. } = self;
         let mut say = |schema, time, who, args: &[u64], tails: &[&[u8]]| {
             each(stream, &own_events::process(schema, time, who, args, tails));
         };
@@ -256,9 +282,11 @@ impl Perf {
                     std::thread::sleep(Duration::from_millis(1));
                 };
                 let mut meanwhile = meanwhile;
+                sleepers.iter_mut().for_each(|s| s.forget(m.who.0));
                 processes.map(&m, &mut |bytes| build_beside(bytes, &mut meanwhile));
             }
             Record::Comm { who, exec: true, name, stamp } => {
+                sleepers.iter_mut().for_each(|s| s.forget(who.0));
                 processes.exec(who.0, name);
                 let (uid, gid) = processes.ids(who.0, who.1);
                 let args = [0, who.1.into(), uid.into(), gid.into()];
@@ -272,9 +300,16 @@ impl Perf {
                 say(&g::P_FORK, time, parent, &args, &[processes.comm(parent.1)]);
             }
             Record::Exit { who, time } => {
+                for sleepers in sleepers.iter_mut() {
+                    let nth = sleepers.nth;
+                    sleepers.ended(who.1, time, &mut |slept| samples.slept(nth, slept, processes, each));
+                }
                 processes.exit(who);
+                if processes.code(who.0).is_none() {
+                    sleepers.iter_mut().for_each(|s| s.forget(who.0));
+                }
                 // The record does not tell how.
-                say(&g::P_EXIT, time, who, &[0, 0, 0], &[]);
+                each(stream, &own_events::process(&g::P_EXIT, time, who, &[0, 0, 0], &[]));
             }
             Record::Lost(n) => {
                 rings.note_lost(stream, n);
@@ -301,6 +336,7 @@ impl Perf {
     /// Ends the session: no event ticks any more, and the rest is handed over.
     fn end(&mut self, each: Each<'_>) -> usize {
         self.rings.tick(false);
+        self.stopping = true;
         let mut n = self.round(u64::MAX, each);
         // What has come while tables were built.
         n += self.round(u64::MAX, each);
@@ -391,7 +427,8 @@ impl Backend for Perf {
 
     fn wait(&mut self, timeout: Duration) {
         let fds: Vec<_> = self.ended.iter().map(|fd| fd.as_fd()).chain(self.rings.fds()).collect();
-        let _ = process::wait_any(&fds, Some(timeout));
+        let next = self.sleepers.iter().map(Sleepers::until_next).min();
+        let _ = process::wait_any(&fds, Some(next.map_or(timeout, |next| timeout.min(next))));
         drop(fds);
         let over = |fd: &OwnedFd| process::wait_readable(fd, Duration::ZERO).unwrap_or(true);
         if self.ended.as_ref().is_some_and(over) {

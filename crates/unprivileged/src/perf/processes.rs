@@ -64,6 +64,11 @@ impl Processes {
         !self.threads.is_empty()
     }
 
+    /// The processes that have executed something.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.keys().copied()
+    }
+
     /// A thread has made another, or a process.
     pub fn fork(&mut self, (pid, tid): (u32, u32), parent: (u32, u32)) {
         let comm = self.comm(parent.1).to_vec();

@@ -55,6 +55,8 @@ struct Cpu {
 
 /// A clock or a counter that is opened for each thread.
 struct Clock {
+    /// The number of its enabling.
+    nth: usize,
     attr: Attr,
     /// ns; 0: it is no clock.
     period: u64,
@@ -96,7 +98,8 @@ impl Rings {
         let online = processors::online().map_err(|e| failed("perf events", &e))?;
         let first = *online.first().unwrap_or(&0) as i32;
         let (mut clocks, mut counts) = (Vec::new(), true);
-        for e in enablings {
+        let is_clock = |e: &&Arc<ProbeEnabling>| looked_at(e).is_none();
+        for (nth, e) in enablings.iter().enumerate().filter(|(_, e)| is_clock(e)) {
             let (config, period) = clock_of(e).ok_or_else(|| unable(&e.name))?;
             let attr = base(perf::TYPE_SOFTWARE, config).copy_user(stack).flags(bit::DISABLED);
             let attr = match rate_of(e) {
@@ -105,7 +108,7 @@ impl Rings {
             };
             let (attr, lost) = allowed(&attr, first).map_err(|error| refused(e, &error))?;
             counts &= lost;
-            clocks.push(Clock { attr, period: if rate_of(e).is_some() { period } else { 0 } });
+            clocks.push(Clock { nth, attr, period: if rate_of(e).is_some() { period } else { 0 } });
         }
         let own = Attr::new(perf::TYPE_SOFTWARE, perf::SW_DUMMY).period(1).sample_type(STAMP).monotonic();
         let own = own.flags(bit::SAMPLE_ID_ALL | bit::EXCLUDE_KERNEL | bit::EXCLUDE_HV);
@@ -137,10 +140,10 @@ impl Rings {
             let open = |attr: &Attr| {
                 let event = Event::open(attr, tid, cpu.number as i32)?;
                 event.output_to(&cpu.owner)?;
-                Ok(event)
+                io::Result::Ok(event)
             };
             let opened = open(&self.dummy).and_then(|dummy| {
-                let clocks = self.clocks.iter().map(|c| open(&c.attr.clone().flags(on_exec)));
+                let clocks = self.clocks.iter().map(|c| io::Result::Ok((c.nth, open(&c.attr.clone().flags(on_exec))?)));
                 Ok((dummy, clocks.collect::<io::Result<Vec<_>>>()?))
             });
             let (dummy, clocks) = match opened {
@@ -148,7 +151,7 @@ impl Rings {
                 other => other?,
             };
             cpu.dummies.push(dummy);
-            for (nth, clock) in clocks.into_iter().enumerate() {
+            for (nth, clock) in clocks {
                 self.of.insert(clock.id()?, nth);
                 cpu.clocks.push((nth, clock));
             }
@@ -191,7 +194,7 @@ impl Rings {
 
     /// The period of an enabling's clock, ns; 0: it is none.
     pub fn period(&self, enabling: usize) -> u64 {
-        self.clocks.get(enabling).map_or(0, |c| c.period)
+        self.clocks.iter().find(|c| c.nth == enabling).map_or(0, |c| c.period)
     }
 
     /// A record says that this many did not fit.
@@ -266,14 +269,22 @@ fn clock_of(e: &ProbeEnabling) -> Option<(u64, u64)> {
     }
 }
 
+/// How often threads that do not run are looked at for an enabling, ns.
+pub fn looked_at(e: &ProbeEnabling) -> Option<u64> {
+    match e.point {
+        Some(AttachPoint::Blocked { period }) => Some(period),
+        _ => None,
+    }
+}
+
 /// Whether this backend has the probe and all that its events capture.
 pub fn can_carry(e: &ProbeEnabling) -> bool {
     let has = |f: &Source| match f {
         Source::Comm | Source::Cpu | Source::Uid | Source::Gid | Source::UserStack(_) | Source::Hidden { .. } => true,
-        Source::Number(n) => n.at == ArgLocation::EventAddress,
+        Source::Number(n) => matches!(n.at, ArgLocation::EventAddress | ArgLocation::Elapsed),
         _ => false,
     };
-    clock_of(e).is_some() && e.fields.iter().all(has)
+    (clock_of(e).is_some() || looked_at(e).is_some()) && e.fields.iter().all(has)
 }
 
 fn unable(name: &str) -> Error {

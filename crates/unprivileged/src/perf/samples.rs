@@ -1,6 +1,7 @@
 //! Samples in, events out: the copied stack is walked, the filter evaluated, the event encoded as the kernel backend's programs do it.
 
 use super::processes::Processes;
+use super::sleepers::Slept;
 use engine::backend::code::{Code, id_of};
 use engine::request::enabling::Enabling;
 use engine::request::probe_enabling::{ProbeEnabling, Source};
@@ -12,7 +13,7 @@ use events::{Event, StreamId};
 use lang::{Context, Verdict};
 use std::collections::HashSet;
 use std::sync::Arc;
-use sys::perf::record::{Registers as User, Sample};
+use sys::perf::record::{Registers as User, Sample, Stamp};
 use unwind::patched::Patched;
 use unwind::stack::MAX_FRAMES;
 use unwind::walk::{Registers, Target, Walk};
@@ -20,6 +21,9 @@ use unwind::{Ended, Rule};
 
 /// The most stacks whose ids are remembered; then they are reported again.
 const MOST_STACKS: usize = 4 << 20;
+
+/// Frames that were walked already, and why there are no more.
+type Walked<'s> = Option<(&'s [u64], Ended)>;
 
 /// Takes an event with its stream.
 pub type Each<'e> = &'e mut dyn FnMut(StreamId, &[u8]);
@@ -63,6 +67,25 @@ impl Samples {
 
     /// A sample of an enabling becomes an event, after the report of its stack.
     pub fn take(&mut self, nth: usize, sample: &Sample<'_>, processes: &mut Processes, each: Each<'_>) {
+        self.report(nth, sample, None, processes, each);
+    }
+
+    /// The time that a thread did not run becomes an event, after the report of its stack.
+    pub fn slept(&mut self, nth: usize, slept: &Slept<'_>, processes: &mut Processes, each: Each<'_>) {
+        let Slept { pid, tid, cpu, time, ns, .. } = *slept;
+        let sample = Sample { stamp: Stamp { pid, tid, time, cpu, id: 0 }, addr: ns, ..Sample::default() };
+        self.report(nth, &sample, Some((slept.frames, slept.ended)), processes, each);
+    }
+
+    /// `walked`: the frames, where the sample has no copy of the stack.
+    fn report(
+        &mut self,
+        nth: usize,
+        sample: &Sample<'_>,
+        walked: Walked<'_>,
+        processes: &mut Processes,
+        each: Each<'_>,
+    ) {
         let Some(enabled) = self.enabled.get(nth) else { return };
         let e = Arc::clone(&enabled.enabling);
         self.encode(nth, sample, processes, 0);
@@ -71,7 +94,7 @@ impl Samples {
         }
         let most = e.fields.iter().find_map(|f| if let Source::UserStack(n) = f { Some(*n) } else { None });
         if let Some(most) = most {
-            let id = self.stack(usize::from(most), sample, processes, each);
+            let id = self.stack(usize::from(most), sample, walked, processes, each);
             self.encode(nth, sample, processes, id);
         }
         let enabled = &mut self.enabled[nth];
@@ -146,11 +169,21 @@ impl Samples {
     }
 
     /// Walks the stack of a sample and reports it, if it was not reported before; its id.
-    fn stack(&mut self, most: usize, sample: &Sample<'_>, processes: &mut Processes, each: Each<'_>) -> u64 {
+    fn stack(
+        &mut self,
+        most: usize,
+        sample: &Sample<'_>,
+        walked: Walked<'_>,
+        processes: &mut Processes,
+        each: Each<'_>,
+    ) -> u64 {
         let (pid, tid, time) = (sample.stamp.pid, sample.stamp.tid, sample.stamp.time);
-        let (mut ended, mut guessed) = self.walk(most, sample, processes.code(pid));
+        let (mut ended, mut guessed) = match walked {
+            Some(walked) => self.keep(most, walked),
+            None => self.walk(most, sample, processes.code(pid)),
+        };
         // Perhaps the record of a mapping was lost.
-        if ended == Ended::NoMapping && processes.look_again(pid, time) {
+        if walked.is_none() && ended == Ended::NoMapping && processes.look_again(pid, time) {
             (ended, guessed) = self.walk(most, sample, processes.code(pid));
         }
         self.stacks.endings[ended as usize] += 1;
@@ -171,6 +204,14 @@ impl Samples {
             each(StreamId::STACKS, &self.event);
         }
         id
+    }
+
+    /// Takes frames as they are, as far as they are wanted.
+    fn keep(&mut self, most: usize, (frames, ended): (&[u64], Ended)) -> (Ended, u64) {
+        self.frames.clear();
+        self.frames.extend(frames.iter().take(most));
+        let guessed = self.frames.iter().filter(|frame| unwind::Frame(**frame).is_guessed()).count() as u64;
+        (if frames.len() > most { Ended::Full } else { ended }, guessed)
     }
 
     /// The frames of a sample; why there are no more, and how many are guessed.
