@@ -34,11 +34,19 @@ struct Sum {
     time: u64,
 }
 
+/// What fails, how, and the file that it names, if any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Failure {
+    call: String,
+    error: String,
+    file: String,
+}
+
 /// The calls of one run.
 #[derive(Default)]
 pub struct Counts {
     calls: BTreeMap<String, Sum>,
-    errors: BTreeMap<(String, String), u64>,
+    errors: BTreeMap<Failure, u64>,
     paths: HashMap<Subject, u64>,
     bytes: usize,
     /// Paths did not fit.
@@ -55,6 +63,27 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// Counts a failure, with the name of its file as far as there is room for those.
+    fn failed(&mut self, mut failure: Failure, path: &Subject) {
+        if is_file(path) {
+            failure.file = path.name(By::Path, b"");
+        }
+        if let Some(n) = self.errors.get_mut(&failure) {
+            *n += 1;
+            return;
+        }
+        let bytes = failure.file.len();
+        if self.errors.len() >= MOST_PATHS || self.bytes + bytes > MOST_BYTES {
+            self.full = true;
+            failure.file.clear();
+        } else {
+            self.bytes += bytes;
+        }
+        *self.errors.entry(failure).or_default() += 1;
+    }
+}
+
 impl View for Counts {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, _: &mut Vec<u8>) {
         self.has_stacks |= stacks::may_have(ev.schema) && ev.schema.args.iter().any(stacks::is_stack);
@@ -62,15 +91,15 @@ impl View for Counts {
             return;
         }
         let name = Subject::of(ev, By::Call, names).name(By::Call, b"");
+        let path = Subject::of(ev, By::Path, names);
         if let Some(errno) = ev.errno() {
             let error = events::errno::lookup(errno).map_or_else(|| errno.to_string(), |(name, _)| name.to_string());
-            *self.errors.entry((name.clone(), error)).or_default() += 1;
+            self.failed(Failure { call: name.clone(), error, file: String::new() }, &path);
         }
         let sum = self.calls.entry(name).or_default();
         sum.calls += 1;
         sum.errors += u64::from(ev.errno().is_some());
         sum.time = sum.time.saturating_add(ev.duration().unwrap_or(0));
-        let path = Subject::of(ev, By::Path, names);
         if is_file(&path) {
             if let Some(n) = self.paths.get_mut(&path) {
                 *n += 1;
@@ -168,8 +197,8 @@ impl Diff<'_> {
         rows
     }
 
-    fn errors(&self) -> Vec<(&(String, String), Change)> {
-        let kinds: BTreeSet<&(String, String)> = self.runs().flat_map(|c| c.errors.keys()).collect();
+    fn errors(&self) -> Vec<(&Failure, Change)> {
+        let kinds: BTreeSet<&Failure> = self.runs().flat_map(|c| c.errors.keys()).collect();
         let change = |kind| (kind, self.change(|c: &Counts| c.errors.get(kind).copied().unwrap_or(0)));
         let mut all: Vec<_> = kinds.into_iter().map(change).filter(|(_, change)| change.size() > 0.0).collect();
         all.sort_by(|a, b| a.1.order(&b.1));
@@ -189,20 +218,59 @@ impl Diff<'_> {
         all
     }
 
-    /// Appends tables: the calls, what fails otherwise, and the files that only one side names; at most `most` rows of each.
+    /// Appends tables: what fails otherwise, the calls, and the files that only one side names; at most `most` rows of each.
     pub fn text(&self, sort: Sort, most: usize, out: &mut Vec<u8>) {
-        let several = self.before.len() > 1 || self.after.len() > 1;
-        if several {
+        if self.is_of_several() {
             out.extend_from_slice(heading(self.before.len(), self.after.len()).as_bytes());
         }
+        self.failures(most, out);
+        self.calls(sort, most, out);
+        for (after, title) in [(true, "Only after"), (false, "Only before")] {
+            self.files(after, title, most, out);
+        }
+        let lost: u64 = self.runs().map(|c| c.lost).sum();
+        if lost > 0 {
+            out.extend_from_slice(format!("\n{lost} events were lost, and are not counted\n").as_bytes());
+        }
+        if self.runs().any(|c| c.full) {
+            out.extend_from_slice(b"\nA run has more files than fit into memory: some are not compared\n");
+        }
+    }
+
+    fn is_of_several(&self) -> bool {
+        self.before.len() > 1 || self.after.len() > 1
+    }
+
+    fn failures(&self, most: usize, out: &mut Vec<u8>) {
+        let errors = self.errors();
+        if errors.is_empty() {
+            return;
+        }
+        out.extend_from_slice(b"What fails otherwise:\n\n");
+        let columns = right(&["errors", "change"]);
+        let mut table = Table::new(columns.chain(["call", "error", "file"].map(|name| (name, Align::Left))));
+        for (Failure { call, error, file }, change) in errors.iter().take(most) {
+            let numbers = [number(change.after.mean), change.signed(number)];
+            table.row(numbers.into_iter().chain([call, error, file].map(Clone::clone)).collect());
+        }
+        table.write(out);
+        more(errors.len(), most, out);
+        out.push(b'\n');
+    }
+
+    fn calls(&self, sort: Sort, most: usize, out: &mut Vec<u8>) {
         let rows = self.rows(sort);
         let changed: Vec<&Row> = rows.iter().filter(|r| r.numbers.iter().any(|n| n.size() > 0.0)).collect();
-        let right = |names: &[&'static str]| names.iter().map(|n| (*n, Align::Right)).collect::<Vec<_>>();
-        let heads = right(&["calls", "change", "errors", "change", "time", "change"]);
-        let mut table = Table::new(heads.into_iter().chain([("call", Align::Left)]));
+        if changed.is_empty() {
+            out.extend_from_slice(b"No call has changed.\n");
+            return;
+        }
+        let columns = right(&["calls", "change", "errors", "change", "time", "change"]);
+        let mut table = Table::new(columns.chain([("call", Align::Left)]));
         for r in changed.iter().take(most) {
             let [calls, errors, spent] = r.numbers;
-            let range = if several { format!(" +-{}", time(spent.after.deviation)) } else { String::new() };
+            let deviation = || format!(" +-{}", time(spent.after.deviation));
+            let range = self.is_of_several().then(deviation).unwrap_or_default();
             table.row(vec![
                 number(calls.after.mean),
                 calls.signed(number),
@@ -213,43 +281,22 @@ impl Diff<'_> {
                 r.name.clone(),
             ]);
         }
-        if changed.is_empty() {
-            out.extend_from_slice(b"No call has changed.\n");
-        } else {
-            table.write(out);
-        }
+        table.write(out);
         more(changed.len(), most, out);
-        let errors = self.errors();
-        if !errors.is_empty() {
-            out.extend_from_slice(b"\nWhat fails otherwise:\n\n");
-            let heads = right(&["errors", "change"]).into_iter();
-            let mut table = Table::new(heads.chain([("call", Align::Left), ("error", Align::Left)]));
-            for ((call, error), change) in errors.iter().take(most) {
-                table.row(vec![number(change.after.mean), change.signed(number), call.clone(), error.clone()]);
-            }
-            table.write(out);
-            more(errors.len(), most, out);
+    }
+
+    fn files(&self, after: bool, title: &str, most: usize, out: &mut Vec<u8>) {
+        let paths = self.only(after);
+        if paths.is_empty() {
+            return;
         }
-        for (after, title) in [(true, "Only after"), (false, "Only before")] {
-            let paths = self.only(after);
-            if paths.is_empty() {
-                continue;
-            }
-            out.extend_from_slice(format!("\n{title}, {}:\n\n", files(paths.len())).as_bytes());
-            let mut table = Table::new([("calls", Align::Right), ("file", Align::Left)]);
-            for (path, calls) in paths.iter().take(most) {
-                table.row(vec![number(*calls), path.clone()]);
-            }
-            table.write(out);
-            more(paths.len(), most, out);
+        out.extend_from_slice(format!("\n{title}, {}:\n\n", files(paths.len())).as_bytes());
+        let mut table = Table::new([("calls", Align::Right), ("file", Align::Left)]);
+        for (path, calls) in paths.iter().take(most) {
+            table.row(vec![number(*calls), path.clone()]);
         }
-        let lost: u64 = self.runs().map(|c| c.lost).sum();
-        if lost > 0 {
-            out.extend_from_slice(format!("\n{lost} events were lost, and are not counted\n").as_bytes());
-        }
-        if self.runs().any(|c| c.full) {
-            out.extend_from_slice(b"\nA run has more files than fit into memory: some are not compared\n");
-        }
+        table.write(out);
+        more(paths.len(), most, out);
     }
 
     /// Appends an object for each call, each kind of error that has changed, and each file that one side only names.
@@ -270,8 +317,10 @@ impl Diff<'_> {
             let [calls, errors, spent] = r.numbers;
             object("call", &[("call", &r.name)], &[("calls", calls), ("errors", errors), ("ns", spent)], out);
         }
-        for ((call, error), change) in self.errors() {
-            object("error", &[("call", call), ("errno", error)], &[("calls", change)], out);
+        for (Failure { call, error, file }, change) in self.errors() {
+            let path = (!file.is_empty()).then_some(("path", file.as_str()));
+            let names: Vec<_> = [("call", call.as_str()), ("errno", error)].into_iter().chain(path).collect();
+            object("error", &names, &[("calls", change)], out);
         }
         for (after, side) in [(true, "after"), (false, "before")] {
             for (path, calls) in self.only(after) {
@@ -282,6 +331,11 @@ impl Diff<'_> {
             }
         }
     }
+}
+
+/// Columns of numbers.
+fn right<const N: usize>(names: &[&'static str; N]) -> impl Iterator<Item = (&'static str, Align)> + use<N> {
+    names.map(|name| (name, Align::Right)).into_iter()
 }
 
 fn files(n: usize) -> String {
@@ -298,13 +352,15 @@ fn more(n: usize, most: usize, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn run(calls: &[(&str, u64, u64, u64)], errors: &[(&str, &str, u64)], paths: &[&str]) -> Counts {
+    fn run(calls: &[(&str, u64, u64, u64)], errors: &[(&str, &str, &str, u64)], paths: &[&str]) -> Counts {
+        let failure =
+            |call: &str, error: &str, file: &str| Failure { call: call.into(), error: error.into(), file: file.into() };
         Counts {
             calls: calls
                 .iter()
                 .map(|(n, calls, errors, time)| ((*n).into(), Sum { calls: *calls, errors: *errors, time: *time }))
                 .collect(),
-            errors: errors.iter().map(|(call, e, n)| (((*call).into(), (*e).into()), *n)).collect(),
+            errors: errors.iter().map(|(call, e, file, n)| (failure(call, e, file), *n)).collect(),
             paths: paths.iter().map(|p| (Subject::Path(p.as_bytes().into()), 2)).collect(),
             ..Counts::default()
         }
@@ -321,20 +377,21 @@ mod tests {
         let a = run(&[("openat", 12, 0, 1_050_000), ("read", 5, 0, 9_000)], &[], &["/etc/a", "/etc/x"]);
         let b = run(
             &[("openat", 40, 3, 9_100_000), ("read", 5, 0, 9_000), ("close", 1, 0, 10)],
-            &[("openat", "ENOENT", 3)],
+            &[("openat", "ENOENT", "/etc/c", 2), ("openat", "ENOENT", "", 1)],
             &["/etc/a", "/etc/b\x1b"],
         );
         let expect = expect_test::expect![[r#"
+            What fails otherwise:
+
+            errors change call   error  file
+            ------ ------ ------ ------ ------
+                 2     +2 openat ENOENT /etc/c
+                 1     +1 openat ENOENT
+
             calls change errors change   time  change call
             ----- ------ ------ ------ ------ ------- ------
                40    +28      3     +3 9.10ms +8.05ms openat
                 1     +1      0      0   10ns   +10ns close
-
-            What fails otherwise:
-
-            errors change call   error
-            ------ ------ ------ ------
-                 3     +3 openat ENOENT
 
             Only after, 1 file:
 
@@ -375,13 +432,14 @@ mod tests {
     #[test]
     fn json_has_a_line_for_each() {
         let a = run(&[("read", 1, 0, 5)], &[], &["/a"]);
-        let b = run(&[("read", 2, 1, 6)], &[("read", "EIO", 1)], &["/b"]);
+        let b = run(&[("read", 2, 1, 6)], &[("read", "EIO", "/b", 1)], &["/b"]);
         let mut out = Vec::new();
         Diff { before: &[a], after: &[b] }.json(Sort::Name, &mut out);
         let lines: Vec<serde_json::Value> =
             String::from_utf8_lossy(&out).lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
         let types: Vec<&str> = lines.iter().filter_map(|l| l["type"].as_str()).collect();
         assert_eq!(types, ["call", "error", "file", "file"]);
+        assert_eq!(lines[1]["path"], "/b");
         assert_eq!((&lines[0]["calls"]["after"]["mean"], &lines[2]["only"]), (&2.0.into(), &"after".into()));
     }
 }

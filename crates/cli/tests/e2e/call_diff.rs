@@ -24,8 +24,8 @@ fn what_a_command_does_otherwise_is_shown() {
         let a = recorded(user, &dir.join("a"), &["cat", "/etc/hostname"]);
         let b = recorded(user, &dir.join("b"), &["sh", "-c", "cat /etc/hostname /etc/passwd /no/such/file; true"]);
         let text = diff(user, &[&a, &b]);
-        assert!(text.starts_with("calls change errors change "), "{text}");
-        for line in ["\nWhat fails otherwise:\n", " ENOENT\n", "\nOnly after, ", " /no/such/file\n", " /etc/passwd\n"] {
+        assert!(text.starts_with("What fails otherwise:\n\nerrors change "), "{text}");
+        for line in ["ENOENT /no/such/file\n", "\ncalls change errors change ", "\nOnly after, ", " /etc/passwd\n"] {
             assert!(text.contains(line), "{line}: {text}");
         }
         let only_after = text.split("Only after").nth(1).unwrap_or_default();
