@@ -9,9 +9,11 @@ use patch::{Frame, Function, Module, Plan, Refusal, Segment, Site};
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 use symbols::code_tables::CodeTables;
 use symbols::dwarf::Debug;
+use symbols::finder::split_files;
 use symbols::headers::Headers;
 use symbols::{ElfError, code_tables, demangle, symtab};
 
@@ -267,7 +269,8 @@ impl Known {
         });
         let crowded = crowded.into_iter().map(|(n, name)| (n, format!("{name} (too much is captured there)")));
         let unreached = refused.chain(crowded).collect();
-        let captured = functions.values.map_or_else(HashMap::new, |values| captured(file, &plan, &names, values));
+        let captured =
+            functions.values.map_or_else(HashMap::new, |values| captured((file, path), &plan, &names, values));
         Ok(Known {
             captured,
             unreached,
@@ -328,9 +331,10 @@ fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {
 }
 
 /// What is captured of the functions that are patched, and are no hooks.
-fn captured(file: &File, plan: &Plan, names: &[String], values: Values) -> HashMap<u32, Captured> {
+fn captured((file, path): (&File, &str), plan: &Plan, names: &[String], values: Values) -> HashMap<u32, Captured> {
     let headers = Headers::read(file);
     let Some(debug) = headers.as_ref().and_then(|h| Debug::of(h, Rc::new(file), None)) else { return HashMap::new() };
+    let debug = debug.with_split_files(split_files(Path::new(path)));
     let is_hook = |address: u64| plan.hooks.iter().any(|(_, site)| site.start == address);
     let of = |number: u32, address: u64| {
         let name = names.get(number as usize).filter(|_| !is_hook(address))?;

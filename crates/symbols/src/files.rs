@@ -3,6 +3,7 @@
 
 use crate::ReadAt;
 use crate::debug_link::{DebugLink, SharedLink};
+use crate::dwarf::split::Split;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -85,6 +86,12 @@ pub trait Files {
     fn shared(&self, link: &SharedLink, by: &Path) -> Option<OpenFile> {
         let _ = (link, by);
         None
+    }
+
+    /// Files that may be a split one of the program at `by`: what is in them tells.
+    fn split(&self, wanted: &Split, by: &Path) -> Vec<OpenFile> {
+        let _ = (wanted, by);
+        Vec::new()
     }
 
     /// What was packed for it ([`crate::pack`]).

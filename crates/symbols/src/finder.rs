@@ -3,6 +3,7 @@
 //! ```text
 //!  program   --symbols DIRECTORY, then its own path
 //!  debug     --symbols DIRECTORY, then what .gnu_debuglink names beside it, /usr/lib/debug, then debuginfod-find if that was asked for
+//!  split     --symbols DIRECTORY, then PROGRAM.dwp, then the .dwo where it was compiled or beside the program
 //!  DIRECTORY .build-id/xx/yyyy.debug · xx/yyyy.debug · xxyyyy[.debug] · NAME[.debug] · PATH/OF/NAME[.debug]
 //! ```
 //!
@@ -10,6 +11,7 @@
 
 use crate::build_id;
 use crate::debug_link::{Crc, DebugLink, SharedLink};
+use crate::dwarf::split::{Open, Split};
 use crate::files::{Files, Identity, OpenFile, Stamp, hex};
 use crate::pack;
 use std::cell::OnceCell;
@@ -203,6 +205,27 @@ impl Files for Finder {
         found.or_else(|| open_same(&self.debuginfod.as_ref()?.find(&link.build_id)?, &wanted))
     }
 
+    fn split(&self, wanted: &Split, by: &Path) -> Vec<OpenFile> {
+        let mut candidates = Vec::new();
+        let names: Vec<PathBuf> = match wanted {
+            Split::Package => {
+                [Some(by.to_path_buf()), by.canonicalize().ok()].into_iter().flatten().map(package).collect()
+            }
+            Split::Unit(directory, name) => vec![directory.join(name)],
+        };
+        for name in &names {
+            let last = name.file_name().unwrap_or_default();
+            candidates.extend(self.directories.iter().map(|directory| directory.join(last)));
+            if !self.without_system {
+                candidates.push(name.clone());
+                candidates.extend(by.parent().map(|own| own.join(last)));
+            }
+        }
+        candidates.dedup();
+        let open = |path: PathBuf| open(&path).ok().map(|file| OpenFile { path, bytes: Rc::new(file) });
+        candidates.into_iter().filter(|p| p.is_absolute()).filter_map(open).collect()
+    }
+
     fn pack(&self, wanted: &Identity) -> Option<Vec<u8>> {
         let name = pack::file_name(wanted);
         self.packs.iter().find_map(|directory| {
@@ -212,6 +235,20 @@ impl Files for Finder {
             Some(bytes)
         })
     }
+}
+
+/// The split files of a program: where they were compiled, or beside it.
+pub fn split_files<'f>(program: &Path) -> Open<'f> {
+    let program = program.to_path_buf();
+    let open = move |wanted: &Split| Finder::new().split(wanted, &program).into_iter().map(|f| f.bytes).collect();
+    Rc::new(open)
+}
+
+/// `PROGRAM.dwp`.
+fn package(program: PathBuf) -> PathBuf {
+    let mut name = program.into_os_string();
+    name.push(".dwp");
+    name.into()
 }
 
 /// Whether a file has anything that the stripped one lacks.

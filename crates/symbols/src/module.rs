@@ -10,6 +10,7 @@
 use crate::ReadAt;
 use crate::build_id;
 use crate::debug_link::{DebugLink, SharedLink};
+use crate::dwarf::split::Split;
 use crate::dwarf::{Call, Debug};
 use crate::files::{Files, Identity, OpenFile};
 use crate::headers::Headers;
@@ -39,8 +40,10 @@ pub enum Problem {
     /// Its debug information takes more work than any compiler's does.
     #[error("its debug information is damaged")]
     Debug,
-    /// Its debug information has lines alone: the rest is in split files (`.dwo`, `.dwp`).
-    #[error("inlined functions are not shown: its debug information is split (.dwo, .dwp), which is not read")]
+    /// Its debug information has lines alone: the rest is in split files (`.dwo`, `.dwp`), which were not found.
+    #[error(
+        "inlined functions are not shown: its split debug information (.dwo, .dwp) was not found (name a directory with it: --symbols)"
+    )]
     Split,
     /// The file that dwz lets it share with others was not found.
     #[error(
@@ -272,7 +275,10 @@ impl Module {
             if is_sharing && shared.is_none() {
                 self.problem.set(Some(Problem::Shared));
             }
-            Debug::of(&of.headers, Rc::clone(&of.file.bytes), shared)
+            let debug = Debug::of(&of.headers, Rc::clone(&of.file.bytes), shared)?;
+            let (files, path) = (Rc::clone(&self.files), self.identity.path.clone());
+            let open = move |wanted: &Split| files.split(wanted, &path).into_iter().map(|f| f.bytes).collect();
+            Some(debug.with_split_files(Rc::new(open)))
         };
         self.dwarf.get_or_init(open).as_ref()
     }

@@ -439,21 +439,6 @@ fn compressed_debug_information_says_what_it_said() {
     }
 }
 
-/// Of split debug information, the lines in the program are shown, and a line says that the rest is not read.
-#[test]
-fn split_debug_information_is_said_to_be_missing() {
-    for (name, version) in [("v5", "-gdwarf-5"), ("v4", "-gdwarf-4")] {
-        let flags = ["-O2", "-g", version, "-gsplit-dwarf"];
-        let Some(path) = compile(&format!("split-{name}"), "inlines.c", &flags) else { return };
-        let (mut s, id) = of_file(&path);
-        let address = sample(&path, 1, |n| n == "main")[0];
-        let frames = s.frames(id, address);
-        assert_eq!((frames.len(), &*frames[0].function), (1, "main"));
-        assert!(frames[0].file.as_deref().is_some_and(|f| f.ends_with("/inlines.c")) && frames[0].line > 0);
-        assert_eq!(problem(&s), Some(Problem::Split));
-    }
-}
-
 /// What dwz lets several files share.
 #[test]
 fn what_dwz_has_moved_to_another_file_is_found() {

@@ -384,13 +384,20 @@ fn a_packed_trace_needs_no_other_file() {
     });
 }
 
-/// Functions and lines are there, inlined ones are not, and a line says why.
+/// Inlined functions of split debug information are shown, or a line says why they are not.
 #[test]
-fn split_debug_information_is_said() {
+fn split_debug_information_is_read_or_said() {
     each_backend(|user| {
         let Some(path) = lab::compiled("stack-split", "stack.c", &["-O2", "-g", "-gsplit-dwarf"]) else { return };
-        let out = recorded(user, &path).report(&["-kk"]);
-        let want = format!("stacks: {path}: inlined functions are not shown: its debug information is split");
+        let recorded = recorded(user, &path);
+        let out = recorded.report(&["-kk"]);
+        assert!(out.out().contains("stack.c:") && out.out().contains("(inlined)"), "{} {}", out.stderr, out.out());
+        let dwo = format!("{path}-stack.dwo");
+        let kept = format!("{dwo}.kept");
+        std::fs::rename(&dwo, &kept).expect("the split file");
+        let out = recorded.report(&["-kk"]);
+        std::fs::rename(&kept, &dwo).expect("the split file");
+        let want = format!("stacks: {path}: inlined functions are not shown: its split debug information");
         assert!(out.stderr.contains(&want), "{}", out.stderr);
         assert!(out.out().contains("stack.c:") && !out.out().contains("(inlined)"), "{}", out.out());
     });

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::path::Path;
 use symbols::demangle;
 use symbols::dwarf::{Debug, Inlined};
+use symbols::finder::split_files;
 
 /// The refusal for a function that a file does not have; `provider` is the provider of the probe.
 pub fn refusal(provider: &str, file: &ElfFile, name: &str) -> Refusal {
@@ -80,7 +81,7 @@ fn probe_in(provider: &str, module: &Module, symbol: &str) -> String {
 /// Where a function was inlined.
 fn inlined(file: &ElfFile, name: &str) -> Option<String> {
     let raw: &File = &file.file;
-    let places = Debug::open(&file.elf, raw)?.inlined(name);
+    let places = Debug::open(&file.elf, raw)?.with_split_files(split_files(&file.path)).inlined(name);
     let place = |p: &Inlined| match (&p.file, p.line) {
         (Some(file), line @ 1..) => {
             let file = Path::new(file).file_name().map_or_else(|| file.clone(), |f| f.to_string_lossy().into_owned());

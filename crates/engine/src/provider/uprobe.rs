@@ -12,6 +12,7 @@ use lang::pattern::is_pattern;
 use std::fs::File;
 use symbols::dwarf::Debug;
 use symbols::elf::Function;
+use symbols::finder::split_files;
 use symbols::places::{Misplaced, Places};
 
 /// One of the two.
@@ -169,6 +170,7 @@ impl Uprobe {
     fn describe_all(&self, file: &ElfFile, found: &mut [Probe], functions: &[Vec<&Function>], inside: bool) {
         let raw: &File = &file.file;
         let debug = Debug::open(&file.elf, raw).filter(|_| !inside);
+        let debug = debug.map(|d| d.with_split_files(split_files(&file.path)));
         let danger = if self.at_return { Danger::of_file(&file.path) } else { None };
         let places = Places::new(&file.elf, raw);
         for (probe, functions) in found.iter_mut().zip(functions) {

@@ -10,6 +10,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use symbols::debug_link::{DebugLink, SharedLink};
+use symbols::dwarf::split::Split;
 use symbols::files::{Files, Identity, OpenFile};
 use symbols::finder::Finder;
 use symbols::module::Problem;
@@ -163,6 +164,10 @@ impl Files for SessionFiles {
 
     fn shared(&self, link: &SharedLink, by: &Path) -> Option<OpenFile> {
         self.all.shared(link, by)
+    }
+
+    fn split(&self, wanted: &Split, by: &Path) -> Vec<OpenFile> {
+        self.all.split(wanted, by)
     }
 
     fn pack(&self, wanted: &Identity) -> Option<Vec<u8>> {

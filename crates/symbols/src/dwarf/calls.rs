@@ -66,8 +66,10 @@ impl<'f> Debug<'f> {
     /// known. Names are not demangled.
     pub fn calls(&self, address: u64, lines: bool, out: &mut Vec<Call>) -> bool {
         let Some(found) = self.unit_of(address) else { return false };
-        if found.unit.dwo_id.is_some() {
-            self.split.set(true);
+        if let Some(split) = self.split_of(&found) {
+            let known = split.calls(address, lines, out);
+            self.keep(0);
+            return known;
         }
         let mut fresh = 0;
         let extents = found.extents.get_or_init(|| {
@@ -97,11 +99,6 @@ impl<'f> Debug<'f> {
         }
         self.keep(fresh);
         out.len() > from
-    }
-
-    /// Whether the functions of an address were in a split file (`.dwo`, `.dwp`), which is not read.
-    pub fn is_split(&self) -> bool {
-        self.split.get()
     }
 
     /// Counts the work for an address. There is so much for one ([`super::section::WORK`]), and on average so much for each

@@ -26,7 +26,7 @@ impl<'f> Debug<'f> {
         let mut found = Vec::new();
         // The last word of it is the name that the entry has; most files do not have the word.
         let word = last_word(name);
-        if word.is_empty() || !self.has_word(word) {
+        if word.is_empty() || !self.has_word(word) && !self.has_skeletons() {
             return found;
         }
         for at in self.headers() {
@@ -34,7 +34,14 @@ impl<'f> Debug<'f> {
             else {
                 continue;
             };
-            self.inlined_in(&unit, name, word, &mut found);
+            match self.split_of(&unit) {
+                Some(split) => {
+                    let unit = split.unit_of(0);
+                    unit.iter().for_each(|unit| split.inlined_in(unit, name, word, &mut found));
+                    self.keep(0);
+                }
+                None => self.inlined_in(&unit, name, word, &mut found),
+            }
             if found.len() >= MAX || !self.source.spend(0) {
                 break;
             }

@@ -6,8 +6,8 @@
 //!  entry ─► DW_AT_abstract_origin, DW_AT_specification ─► parameters and types ─► abi: which registers
 //! ```
 //!
-//! Only what one function takes is read ([`section`]); compressed sections are inflated when they are first needed. Split files
-//! (`.dwo`) are not read. A damaged file says less.
+//! Only what one function takes is read ([`section`]); compressed sections are inflated when they are first needed, and split files
+//! (`.dwo`, `.dwp`) opened when one of their functions is ([`split`]). A damaged file says less.
 
 mod abi;
 mod calls;
@@ -18,6 +18,7 @@ mod prototype;
 mod scopes;
 pub mod section;
 pub mod signature;
+pub mod split;
 mod types;
 
 pub use calls::Call;
@@ -28,6 +29,7 @@ pub use types::{Kind, TypeInfo};
 use crate::headers::Headers;
 use crate::{Elf, ReadAt};
 use calls::Function;
+use gimli::Section as _;
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrevOffset, DebugInfoOffset, DebugTypeSignature, DwAt, Dwarf, Reader,
     UnitHeader, UnitOffset, UnitType, constants as c,
@@ -60,11 +62,15 @@ pub struct Debug<'f> {
     source: Rc<Source<'f>>,
     /// What several files share (`.gnu_debugaltlink`, made by dwz).
     supplementary: Option<Box<Debug<'f>>>,
-    /// Bytes, about, of `units`.
-    kept: Cell<usize>,
+    /// The unit of the program, where this is a split file.
+    skeleton: Option<Rc<Found<'f>>>,
+    /// Its split files.
+    splits: Option<split::Splits<'f>>,
+    /// Bytes, about, of `units`, those of split files included.
+    kept: Rc<Cell<usize>>,
     /// Work that is left for addresses.
     credit: Cell<u64>,
-    /// An address was looked for whose unit is elsewhere for the most part.
+    /// An address was looked for whose unit is in a split file, which was not found.
     split: Cell<bool>,
     abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
@@ -94,6 +100,26 @@ struct Found<'f> {
     paths: RefCell<HashMap<u64, Option<Rc<str>>>>,
 }
 
+/// The sections of a file: name, offset, bytes, whether they are compressed.
+struct Sections<'f> {
+    all: Vec<(String, u64, u64, bool)>,
+    file: Rc<dyn ReadAt + 'f>,
+    source: Rc<Source<'f>>,
+}
+
+impl<'f> Sections<'f> {
+    /// `source`: of the file, which ends there.
+    fn new(
+        all: Vec<(String, u64, u64, bool)>,
+        file: Rc<dyn ReadAt + 'f>,
+        source: impl Fn(Rc<dyn ReadAt + 'f>, u64) -> Rc<Source<'f>>,
+    ) -> Option<Sections<'f>> {
+        let end = all.iter().map(|s| s.1.saturating_add(s.2)).max()?;
+        let source = source(Rc::clone(&file), end);
+        Some(Sections { all, file, source })
+    }
+}
+
 /// An entry and the unit that it is in.
 #[derive(Clone)]
 struct Die<'f> {
@@ -120,31 +146,27 @@ impl<'f> Debug<'f> {
         file: Rc<dyn ReadAt + 'f>,
         supplementary: Option<Debug<'f>>,
     ) -> Option<Debug<'f>> {
-        let usable = |name: &str| sections.iter().find(|s| s.0 == name && s.2 > 0);
-        usable(".debug_info")?;
-        let end = sections.iter().map(|s| s.1.saturating_add(s.2)).max()?;
-        let source = Source::new(Rc::clone(&file), end);
-        let load = |id: gimli::SectionId| -> Result<Bytes<'f>, gimli::Error> {
-            Ok(match usable(id.name()) {
-                Some((_, from, size, true)) => {
-                    let inflated = Inflated::new(Rc::clone(&file), *from, *size);
-                    let size = inflated.size();
-                    Bytes::new(&source.beside(inflated, size), 0, size as usize)
-                }
-                Some((_, from, size, false)) => Bytes::new(&source, *from, *size as usize),
-                None => Bytes::new(&source, 0, 0),
-            })
-        };
-        let mut dwarf = Dwarf::load(load).ok()?;
+        let all = sections.into_iter().map(|(name, from, size, packed)| (name.to_string(), from, size, packed));
+        let sections = Sections::new(all.collect(), file, Source::new)?;
+        let mut dwarf = Dwarf::load(|id| sections.load(id.name())).ok()?;
+        if dwarf.debug_info.reader().is_empty() {
+            return None;
+        }
         if let Some(other) = &supplementary {
             let share = |id: gimli::SectionId| -> Result<Bytes<'f>, gimli::Error> { Ok(other.section(id)) };
             dwarf.load_sup(share).ok()?;
         }
-        Some(Debug {
+        Some(Debug::new(dwarf, sections.source, supplementary))
+    }
+
+    fn new(dwarf: Dwarf<Bytes<'f>>, source: Rc<Source<'f>>, supplementary: Option<Debug<'f>>) -> Debug<'f> {
+        Debug {
             dwarf,
             source,
             supplementary: supplementary.map(Box::new),
-            kept: Cell::new(0),
+            skeleton: None,
+            splits: None,
+            kept: Rc::default(),
             credit: Cell::new(calls::CREDIT),
             split: Cell::new(false),
             abbreviations: RefCell::default(),
@@ -153,12 +175,11 @@ impl<'f> Debug<'f> {
             told: OnceCell::new(),
             other: OnceCell::new(),
             signatures: OnceCell::new(),
-        })
+        }
     }
 
     /// The bytes of a section that dwz lets several files share.
     fn section(&self, id: gimli::SectionId) -> Bytes<'f> {
-        use gimli::Section;
         match id {
             gimli::SectionId::DebugInfo => self.dwarf.debug_info.reader().clone(),
             gimli::SectionId::DebugAbbrev => self.dwarf.debug_abbrev.reader().clone(),
@@ -187,7 +208,11 @@ impl<'f> Debug<'f> {
 
     fn parse_unit(&self, header: UnitHeader<Bytes<'f>>) -> Option<Rc<Found<'f>>> {
         let abbreviations = self.abbreviations(&header)?;
-        let unit = Unit::new_with_abbreviations(&self.dwarf, header, abbreviations).ok()?;
+        let mut unit = Unit::new_with_abbreviations(&self.dwarf, header, abbreviations).ok()?;
+        if let Some(Found { unit: skeleton, .. }) = self.skeleton.as_deref() {
+            unit.copy_relocated_attributes(skeleton);
+            (unit.line_program, unit.comp_dir) = (skeleton.line_program.clone(), skeleton.comp_dir.clone());
+        }
         let root = unit.entry(UnitOffset(unit.header.header_size())).ok();
         let language = root.and_then(|root| match root.attr_value(c::DW_AT_language)? {
             AttributeValue::Language(l) => Some(l),
@@ -210,10 +235,12 @@ impl<'f> Debug<'f> {
         Some(found)
     }
 
-    /// Counts bytes that are kept with a unit. Where there are too many, all units are forgotten.
+    /// Counts bytes that are kept with a unit. Where there are too many, all units are forgotten, and split files, which do not do so
+    /// themselves.
     fn keep(&self, bytes: usize) {
         self.kept.set(self.kept.get() + bytes);
-        if self.kept.get() > MAX_KEPT {
+        if self.kept.get() > MAX_KEPT && self.skeleton.is_none() {
+            self.splits.iter().for_each(split::Splits::clear);
             self.kept.set(0);
             self.units.borrow_mut().clear();
             self.abbreviations.borrow_mut().clear();

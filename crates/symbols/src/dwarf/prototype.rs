@@ -48,6 +48,9 @@ enum AtEntry {
 impl<'f> Debug<'f> {
     /// Of a function; none where there is no debug information about it.
     pub fn prototype(&self, f: &Function) -> Option<Prototype> {
+        if let Some(split) = self.split_at(f.address) {
+            return split.prototype(f);
+        }
         let function = self.function(f.address)?;
         let returns = self.referred(&function, c::DW_AT_type);
         // LLVM marks functions that it has changed as following no convention.

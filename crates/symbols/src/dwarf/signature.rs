@@ -136,6 +136,9 @@ impl<'f> Debug<'f> {
     /// Of the function of this name, which begins at an address; none where there is no debug information about it. `local`: only code that
     /// was compiled with it can call it by name.
     pub fn signature(&self, name: &str, address: u64, local: bool) -> Option<Signature> {
+        if let Some(split) = self.split_at(address) {
+            return split.signature(name, address, local);
+        }
         let function = self.function(address)?;
         let returns = self.referred(&function, c::DW_AT_type);
         let changed = demangle::is_changed(name) || self.convention(&function) == Some(c::DW_CC_nocall);

@@ -1,0 +1,179 @@
+//! Debug information in files beside the program (`-gsplit-dwarf`): a unit of the program is a skeleton, and the functions and types are
+//! elsewhere.
+//!
+//! ```text
+//!  skeleton: id, name of a file, addresses, lines ─┬─► PROGRAM.dwp, by the id
+//!                                                  └─► NAME.dwo, if it has the id ─► a Debug of its own, of one unit
+//! ```
+//!
+//! Addresses and the line table are the skeleton's. Types that have units of their own are found in a `.dwo` only, not in a package.
+
+use super::{Bytes, Debug, Found, Inflated, Sections, Source};
+use crate::ReadAt;
+use crate::headers::Headers;
+use gimli::{Dwarf, DwarfPackage, DwoId, Reader, SectionId};
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// The most split files that are open at once.
+const MOST: usize = 128;
+/// The most units of a file that are looked at for the one with the id.
+const MOST_UNITS: usize = 1 << 12;
+/// The units of a program that tell whether it has skeletons.
+const FIRST: usize = 32;
+
+/// A file that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// All units of the program: `PROGRAM.dwp`.
+    Package,
+    /// One unit: the directory in which it was compiled, and the name of its file.
+    Unit(PathBuf, PathBuf),
+}
+
+/// Opens the files that may be the one.
+pub type Open<'f> = Rc<dyn Fn(&Split) -> Vec<Rc<dyn ReadAt + 'f>> + 'f>;
+
+/// The split files of a program.
+pub(super) struct Splits<'f> {
+    open: Open<'f>,
+    package: OnceCell<Option<(DwarfPackage<Bytes<'f>>, Rc<Source<'f>>)>>,
+    units: RefCell<HashMap<u64, Option<Rc<Debug<'f>>>>>,
+}
+
+impl Splits<'_> {
+    /// Forgets the open files.
+    pub(super) fn clear(&self) {
+        self.units.borrow_mut().clear();
+    }
+}
+
+impl<'f> Debug<'f> {
+    /// The same, with its split files.
+    pub fn with_split_files(mut self, open: Open<'f>) -> Debug<'f> {
+        self.splits = Some(Splits { open, package: OnceCell::new(), units: RefCell::default() });
+        self
+    }
+
+    /// Whether the functions of an address were in a split file (`.dwo`, `.dwp`) that was not found.
+    pub fn is_split(&self) -> bool {
+        self.split.get()
+    }
+
+    /// Whether some of its units are skeletons, as far as the first ones tell.
+    pub(super) fn has_skeletons(&self) -> bool {
+        let unit = |at: &usize| self.parse_unit(self.dwarf.unit_header(gimli::DebugInfoOffset(*at)).ok()?);
+        self.splits.is_some() && self.headers().iter().take(FIRST).filter_map(unit).any(|f| f.unit.dwo_id.is_some())
+    }
+
+    /// The split file of the unit that an address belongs to.
+    pub(super) fn split_at(&self, address: u64) -> Option<Rc<Debug<'f>>> {
+        self.split_of(&self.unit_of(address)?)
+    }
+
+    /// The split file of a unit, if it is a skeleton.
+    pub(super) fn split_of(&self, found: &Rc<Found<'f>>) -> Option<Rc<Debug<'f>>> {
+        // The unit of a split file has the id too.
+        let id = found.unit.dwo_id.filter(|_| self.skeleton.is_none())?;
+        let split = self.splits.as_ref().and_then(|splits| {
+            let known = splits.units.borrow().get(&id.0).cloned();
+            known.unwrap_or_else(|| {
+                let opened = self.open_split(splits, found, id).map(Rc::new);
+                let mut units = splits.units.borrow_mut();
+                if units.len() >= MOST {
+                    units.clear();
+                }
+                units.insert(id.0, opened.clone());
+                opened
+            })
+        });
+        if split.is_none() {
+            self.split.set(true);
+        }
+        split
+    }
+
+    fn open_split(&self, splits: &Splits<'f>, skeleton: &Rc<Found<'f>>, id: DwoId) -> Option<Debug<'f>> {
+        let package = splits.package.get_or_init(|| self.package(splits));
+        let of_package = package.as_ref().and_then(|(package, source)| {
+            let dwarf = package.find_cu(id, &self.dwarf).ok().flatten()?;
+            self.split(dwarf, Rc::clone(source), skeleton, id)
+        });
+        of_package.or_else(|| {
+            let text = |bytes: Bytes<'f>| {
+                let mut bytes = bytes;
+                let _ = bytes.truncate(super::MAX_NAME.min(bytes.len()));
+                Some(PathBuf::from(bytes.to_string_lossy().ok()?.into_owned()))
+            };
+            let name = self.text(&skeleton.unit, skeleton.unit.dwo_name().ok().flatten())?;
+            let directory = skeleton.unit.comp_dir.clone().and_then(text).unwrap_or_default();
+            let files = (splits.open)(&Split::Unit(directory, name.into()));
+            files.into_iter().find_map(|file| {
+                let (sections, source) = self.sections_of(&file)?;
+                let mut dwarf = Dwarf::load(|section| sections.load(split_name(section))).ok()?;
+                dwarf.make_dwo(&self.dwarf);
+                self.split(dwarf, source, skeleton, id)
+            })
+        })
+    }
+
+    /// The package of all units.
+    fn package(&self, splits: &Splits<'f>) -> Option<(DwarfPackage<Bytes<'f>>, Rc<Source<'f>>)> {
+        (splits.open)(&Split::Package).into_iter().find_map(|file| {
+            let (sections, source) = self.sections_of(&file)?;
+            let load = |section: SectionId| sections.load(split_name(section));
+            Some((DwarfPackage::load(load, Bytes::new(&source, 0, 0)).ok()?, source))
+        })
+    }
+
+    /// The sections of a file whose work is counted with this one's.
+    fn sections_of(&self, file: &Rc<dyn ReadAt + 'f>) -> Option<(Sections<'f>, Rc<Source<'f>>)> {
+        let headers = Headers::read(&**file)?;
+        let all = headers.sections.iter().map(|s| (s.name.clone(), s.offset, s.size, s.compressed));
+        let sections = Sections::new(all.collect(), Rc::clone(file), |file, end| self.source.beside(file, end))?;
+        let source = Rc::clone(&sections.source);
+        Some((sections, source))
+    }
+
+    /// What a split file says, if it has the unit.
+    fn split(
+        &self,
+        mut dwarf: Dwarf<Bytes<'f>>,
+        source: Rc<Source<'f>>,
+        skeleton: &Rc<Found<'f>>,
+        id: DwoId,
+    ) -> Option<Debug<'f>> {
+        // The names of the line table, which is the skeleton's.
+        dwarf.debug_line_str = self.dwarf.debug_line_str.clone();
+        let mut split = Debug::new(dwarf, source, None);
+        split.skeleton = Some(Rc::clone(skeleton));
+        split.kept = Rc::clone(&self.kept);
+        let has_id = |at: &&usize| split.unit(**at).is_some_and(|found| found.unit.dwo_id == Some(id));
+        let at = *split.headers().iter().take(MOST_UNITS).find(has_id)?;
+        // Whatever address is asked for, it is this unit's.
+        split.told.set(vec![(0, u64::MAX, at)]).ok()?;
+        Some(split)
+    }
+}
+
+/// What a section is called in a split file.
+fn split_name(section: SectionId) -> &'static str {
+    section.dwo_name().unwrap_or_default()
+}
+
+impl<'f> Sections<'f> {
+    /// A section by its name; empty where there is none.
+    pub(super) fn load(&self, name: &str) -> Result<Bytes<'f>, gimli::Error> {
+        Ok(match self.all.iter().find(|s| s.0 == name && s.2 > 0) {
+            Some((_, from, size, true)) => {
+                let inflated = Inflated::new(Rc::clone(&self.file), *from, *size);
+                let size = inflated.size();
+                Bytes::new(&self.source.beside(inflated, size), 0, size as usize)
+            }
+            Some((_, from, size, false)) => Bytes::new(&self.source, *from, *size as usize),
+            None => Bytes::new(&self.source, 0, 0),
+        })
+    }
+}
