@@ -26,6 +26,7 @@ mod cookbook;
 mod copied_stacks;
 mod crash;
 mod death;
+mod debugger;
 mod debuginfod;
 mod delivery;
 mod drain;
