@@ -1,6 +1,6 @@
 //! The options of `trapline heap`.
 
-use super::{
+use super::options::{
     as_views, format_args, lens_args, long_flag, on_stdout, selection_args, session_args, target_args, traced_command,
     value,
 };

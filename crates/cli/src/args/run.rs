@@ -1,6 +1,6 @@
 //! The options of `trapline run`.
 
-use super::{flag, long_flag, session_args, target_args, value};
+use super::options::{flag, long_flag, session_args, target_args, value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! The options of `trapline stacks`.
 
-use super::{format_args, long_flag, session_args, target_args, value};
+use super::options::{format_args, long_flag, session_args, target_args, value};
 use clap::Command;
 use clap::builder::PossibleValuesParser;
 
