@@ -118,7 +118,7 @@ fn probes_of(plan: &Plan, out: &mut Vec<String>) {
             continue;
         };
         let how = match plan.backend {
-            Backend::Perf => "a perf event of each thread, on each CPU".into(),
+            Backend::Perf if !point.is_looked_at() => "a perf event of each thread, on each CPU".into(),
             _ => attach::how(point),
         };
         out.push(format!("probe: {}: {how}", e.name));
