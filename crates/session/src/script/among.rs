@@ -1,6 +1,6 @@
 //! A script among the views of a session or of a report: its lines are between theirs, and they show what was asked for otherwise.
 
-use super::places::Found;
+use super::catalogue::Found;
 use super::sink::{Script, ScriptSink};
 use crate::output::{Output, complain};
 use crate::show::ToOutput;

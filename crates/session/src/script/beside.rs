@@ -7,8 +7,9 @@
 //! ```
 
 use super::among::{Among, Asked, Unasked};
+use super::catalogue::{Catalogue, Found};
 use super::collecting;
-use super::places::{Catalogue, Found, Places};
+use super::places::Places;
 use super::sink::Script;
 use super::{Manner, compile, find, has_no_tracepoints, known, pid_of, recorded, source};
 use crate::ask::Ask;

@@ -8,7 +8,8 @@
 //!
 //! What they have collected is added to the executor's maps before a clause of the script itself reads these: `begin`, `end`, intervals.
 
-use super::places::{As, Places, register};
+use super::catalogue::As;
+use super::places::{Places, register};
 use super::seen::{Get, field_of, gets};
 use engine::Result;
 use engine::provider::ArgLocation;

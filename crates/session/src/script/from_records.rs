@@ -8,7 +8,8 @@
 //! A clause may, where nothing that it reads differs within a thread's calls of a function, but for `dur`, which is collected. All clauses of
 //! events of the script have to be such: what else happens, an `exit()` for instance, wants one order.
 
-use super::places::{As, Places, fits};
+use super::catalogue::As;
+use super::places::{Places, fits};
 use engine::pipeline::functions::Records;
 use engine::pipeline::world::World;
 use events::names::Names as _;

@@ -1,7 +1,7 @@
 //! `trapline run`: scripts in bpftrace's dialect, over the events of a session.
 //!
 //! ```text
-//! text ─► lang::script ◄─ places::Catalogue (probes, arguments) ─► Program ─► places: requests of -e, clauses by probe
+//! text ─► lang::script ◄─ catalogue (probes, arguments) ─► Program ─► places: requests of -e, clauses by probe
 //!                                                                                │
 //!   record::run_with ─► pump ─► sink::ScriptSink ─► seen::Seen ─► lang's Machine ┴► views::script ─► stdout
 //! ```
@@ -12,6 +12,7 @@ mod among;
 mod bare;
 mod beside;
 mod called;
+mod catalogue;
 mod cgroups;
 mod collecting;
 mod from_records;
@@ -40,11 +41,12 @@ use crate::run::Status;
 use crate::run::interrupts::Interrupts;
 use crate::target;
 use crate::view::screen::Clocks;
+use catalogue::Catalogue;
 use engine::pipeline::pump::Sink;
 use engine::target::Target;
 use engine::{Error, Result, rights};
 use lang::script::{self, Parameters, Program, Severity};
-use places::{Catalogue, Places};
+use places::Places;
 use sink::{Manner, Script, ScriptSink};
 use std::cell::RefCell;
 use std::ffi::OsString;

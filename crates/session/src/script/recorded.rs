@@ -4,7 +4,7 @@
 //! what the session has shown.
 
 use super::among::{Among, Asked, END, Unasked};
-use super::places::{Catalogue, Found};
+use super::catalogue::{Catalogue, Found};
 use super::sink::Script;
 use super::{Manner, compile, find};
 use crate::ask::Ask;

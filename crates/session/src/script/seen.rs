@@ -1,7 +1,8 @@
 //! An event, as a clause sees it: each value that the clause reads is found once for each class of events.
 
 use super::called::{Called, Which};
-use super::places::{As, frames_of};
+use super::catalogue::As;
+use super::places::frames_of;
 use engine::backend::code::id_of;
 use engine::pipeline::world::World;
 use events::event::Cap;
@@ -59,6 +60,35 @@ pub fn field_of(what: &What) -> Option<String> {
     }
 }
 
+/// Whether a field is a capture. Captures are the last fields, but for what scripts read of memory, and these are all there are.
+fn is_captured(schema: &Schema, hoisted: &[Hoisted], field: usize) -> bool {
+    let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
+    let of_memory = |name: &str| hoisted.iter().any(|h| h.name == name || h.name_of_length() == name);
+    let is = |name: &str| names.contains(&name.strip_prefix("task_").unwrap_or(name)) || of_memory(name);
+    schema.args[field..].iter().all(|a| is(a.name))
+}
+
+/// The argument whose strings are read.
+fn strings_of<'l>(h: &Hoisted, leaves: &'l [Leaf]) -> Option<&'l str> {
+    let Kind::Strings(address, _) = &h.expr.kind else { return None };
+    let lang::script::ir::Int::Value(of) = &**address else { return None };
+    let Kind::Leaf(i) = of.kind else { return None };
+    let What::Arg(name) = &leaves.get(i)?.what else { return None };
+    Some(name)
+}
+
+/// Where a value comes from in a call of a function whose values were captured.
+fn of_function(leaf: &Leaf) -> Option<Get> {
+    Some(match &leaf.what {
+        What::Value("retval") => Get::Returned,
+        What::Arg(name) => Get::Of(Which::Named(name.clone())),
+        What::Number(n) => Get::Of(Which::Nth((*n).into())),
+        What::TextOf(name) => Get::TextOf(Which::Named(name.clone())),
+        What::TextOfNumber(n) => Get::TextOf(Which::Nth((*n).into())),
+        _ => return None,
+    })
+}
+
 /// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
 pub fn gets(
     leaves: &[Leaf],
@@ -88,32 +118,10 @@ pub fn gets(
             if has_text(&i) && ty.is_text() { Get::Text(i) } else { Get::Arg(i) }
         }),
     };
-    // Captures are the last fields, but for what scripts read of memory, and these are all there are.
-    let is_captured = |i: usize| {
-        let names = ["comm", "cpu", "uid", "gid", "kstack", "ustack"];
-        let of_memory = |name: &str| hoisted.iter().any(|h| h.name == name || h.name_of_length() == name);
-        schema.args[i..]
-            .iter()
-            .all(|a| names.contains(&a.name.strip_prefix("task_").unwrap_or(a.name)) || of_memory(a.name))
-    };
-    let of_function = |leaf: &Leaf| match &leaf.what {
-        What::Value("retval") => Some(Get::Returned),
-        What::Arg(name) => Some(Get::Of(Which::Named(name.clone()))),
-        What::Number(n) => Some(Get::Of(Which::Nth((*n).into()))),
-        What::TextOf(name) => Some(Get::TextOf(Which::Named(name.clone()))),
-        What::TextOfNumber(n) => Some(Get::TextOf(Which::Nth((*n).into()))),
-        _ => None,
-    };
     let is_function = functions::kind(schema).is_some();
     let is_strings = |i: usize| matches!(schema.args[i].ty, events::types::Type::Strv | events::types::Type::Envv);
     // The strings at the addresses of an argument, which calls have.
-    let strings = |h: &Hoisted| {
-        let Kind::Strings(address, _) = &h.expr.kind else { return None };
-        let lang::script::ir::Int::Value(of) = &**address else { return None };
-        let Kind::Leaf(i) = of.kind else { return None };
-        let What::Arg(name) = &leaves.get(i)?.what else { return None };
-        arg(name).filter(|i| role != As::Exit && is_strings(*i))
-    };
+    let strings = |h: &Hoisted| arg(strings_of(h, leaves)?).filter(|i| role != As::Exit && is_strings(*i));
     let one = |leaf: &Leaf| match &leaf.what {
         What::Value(name @ ("kstack" | "ustack")) | What::Kind(name @ ("kstack" | "ustack"), _) => {
             let task = format!("task_{name}");
@@ -130,7 +138,9 @@ pub fn gets(
         What::Value(name @ ("comm" | "cpu" | "uid" | "gid" | "username")) if schema.class != events::Class::Process => {
             let field = if *name == "username" { "uid" } else { name };
             let captured = |n: &str| schema.args.iter().rposition(|a| a.name == n);
-            match captured(&format!("task_{field}")).or_else(|| captured(field).filter(|i| is_captured(*i))) {
+            match captured(&format!("task_{field}"))
+                .or_else(|| captured(field).filter(|i| is_captured(schema, hoisted, *i)))
+            {
                 Some(i) if *name == "comm" => Get::Text(i),
                 Some(i) => Get::Arg(i),
                 None => Get::Named(name),

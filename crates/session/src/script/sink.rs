@@ -1,11 +1,12 @@
 //! A script as a sink of the pump: its clauses run for the events, in the order of the events; its intervals between them.
 
 use super::called::Called;
+use super::catalogue::As;
 use super::cgroups::Cgroups;
 use super::collecting;
 use super::from_records::FromRecords;
 use super::in_kernel::InKernel;
-use super::places::{self, As, Places, Run};
+use super::places::{self, Places, Run};
 use super::predicates;
 use super::prints::{Names, Prints};
 use super::seen::{self, Get, Seen, Stacks};

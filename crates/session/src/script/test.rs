@@ -2,7 +2,7 @@
 //!
 //! Each is a program of its own, with maps of its own: it has the script's macros, functions and declarations, and no other clause.
 
-use super::places::Catalogue;
+use super::catalogue::Catalogue;
 use super::sink::{Manner, Script};
 use super::{compiled, find, known, parameters, source};
 use crate::ask::Ask;

@@ -1,6 +1,6 @@
 //! What may stand at the end of a script that is being typed, for completion.
 
-use super::places::Catalogue;
+use super::catalogue::Catalogue;
 use lang::script::World as _;
 use lang::script::attach::{Arguments, PROVIDERS, Point};
 use lang::script::table::{self, Class};
