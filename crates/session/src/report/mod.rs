@@ -1,64 +1,54 @@
 //! `trapline report`: any view of a trace, later, elsewhere.
 
 mod foreign;
+mod lacking;
+mod outputs;
 mod profiles;
 mod progress;
+mod selected;
 pub mod several;
 mod trouble;
 mod untraced;
 pub mod whole;
 mod window;
 
-use crate::ask::{Ask, Select, Show};
+use crate::ask::{Ask, Show};
 use crate::complain;
 use crate::durations;
-use crate::filter;
 use crate::heap::past as heap;
-use crate::manner::Manner;
 use crate::output::Output;
 use crate::redact;
 use crate::run::interrupts::Interrupts;
-use crate::show::{Shown, Sinks, ToOutput, Views};
+use crate::show::{Sinks, ToOutput, Views};
 use crate::spans;
 use crate::stacks;
-use crate::view::calls::{self, Demangle};
-use crate::view::known::Known;
-use crate::view::parquet::Making;
+use crate::view;
 use crate::view::screen::{self, Clocks};
-use crate::view::stacks::Drawing;
-use crate::view::totals::{self, Asked, Calls as FunctionCalls};
-use crate::view::{self, Make, lines, stats, tables};
 use ctf::folder::{Folder, reason};
 use ctf::trace::{Found, Trace};
-use engine::backend::recorded::{Following, Recorded};
+use engine::backend::recorded::{self, Following, Recorded};
 use engine::pipeline::backend::Backend;
-use engine::pipeline::filter::EventFilter;
 use engine::pipeline::functions::shown_name;
 use engine::pipeline::parallel::{self, Lines};
 use engine::pipeline::pump::{Flow, Pump, Sink};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
-use engine::request::expression::Expression;
-use engine::request::functions::Functions;
-use engine::request::parse;
-use engine::request::select::Calls;
-use engine::request::select::for_descriptors;
 use engine::resolver::{Origin, Resolver};
 use engine::{Error, Result};
 use events::functions::Table;
 use events::{Class, Event, Schema};
+use lacking::{nothing, nothing_shown, unnamed};
+use outputs::{Outputs, asked_of, is_table, write_totals};
 use profiles::{profile_of, without_profile};
 use progress::Progress;
+use selected::{clocks_of, filter_of, is_whole, needs_names, pids};
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trouble::{remedy, unreadable};
 use views::View;
-use views::advance::Advance;
-use views::options::{FdNames, Options, Stacks};
-use views::timeline::Timeline;
+use views::options::Stacks;
 use window::Window;
 
 /// What shows something beside the lines of text.
@@ -177,6 +167,45 @@ fn the_trace(dir: PathBuf) -> Result<(PathBuf, bool)> {
     }
 }
 
+/// What reads a trace, from a time to another, and how far it is.
+fn backend_of(trace: &Trace, follow: bool, from: u64, to: u64) -> (Box<dyn Backend + '_>, Arc<recorded::Progress>) {
+    if follow {
+        let following = Following::new(trace.dir.clone(), from, to);
+        let read = following.progress();
+        return (Box::new(following), read);
+    }
+    let recorded = Recorded::new(trace, from, to);
+    let read = recorded.progress();
+    (Box::new(recorded), read)
+}
+
+/// All that gets the events in their order.
+fn together(
+    mut views: Views,
+    directories: Vec<Box<dyn Sink>>,
+    (heap, profile): (Option<Sinks>, Option<Sinks>),
+    beside: Option<Beside>,
+) -> Sinks {
+    let has_others = !views.is_empty() || !directories.is_empty() || heap.is_some();
+    let first = if beside.is_some() { Some(views.remove(0)) } else { None };
+    let mut sinks = Sinks::from(views);
+    sinks.lines |= !directories.is_empty();
+    sinks.all.extend(directories);
+    if let (Some(beside), Some((shown, out))) = (beside, first) {
+        sinks.all.insert(0, beside(ToOutput { shown, out }));
+    }
+    if let Some(heap) = heap {
+        sinks.lines = true;
+        sinks.all.extend(heap.all);
+    }
+    if let Some(profile) = profile {
+        sinks.lines = has_others || profile.lines;
+        sinks.all.extend(profile.all);
+        sinks.told = profile.told;
+    }
+    sinks
+}
+
 fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) -> Result<u8> {
     let mut selection = filter_of(ask, trace)?;
     durations::of_trace(ask, trace, &selection)?;
@@ -221,15 +250,7 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
     // Names come from what was before the window.
     let from = if names { 0 } else { window.from };
     selection.from = window.from;
-    let (backend, read): (Box<dyn Backend>, _) = if follow {
-        let following = Following::new(trace.dir.clone(), from, window.to);
-        let read = following.progress();
-        (Box::new(following), read)
-    } else {
-        let recorded = Recorded::new(trace, from, window.to);
-        let read = recorded.progress();
-        (Box::new(recorded), read)
-    };
+    let (backend, read) = backend_of(trace, follow, from, window.to);
     // A bar would be among the lines that a terminal shows meanwhile.
     let has_lines = opened.iter().any(|(view, output)| output.is_terminal() && view.has_lines());
     let quiet = ask.quiet > 0 || follow || has_lines;
@@ -251,24 +272,8 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
         }
         (last, _) => {
             opened.extend(last);
-            let (has_views, has_directories) = (!opened.is_empty(), !directories.is_empty());
             let interrupts = follow.then(|| Interrupts::watch(false));
-            let first = if beside.is_some() { Some(opened.remove(0)) } else { None };
-            let mut sinks = Sinks::from(opened);
-            sinks.lines |= !directories.is_empty();
-            sinks.all.extend(directories);
-            if let (Some(beside), Some((shown, out))) = (beside, first) {
-                sinks.all.insert(0, beside(ToOutput { shown, out }));
-            }
-            if let Some(heap) = heap {
-                sinks.lines = true;
-                sinks.all.extend(heap.all);
-            }
-            if let Some(profile) = profile {
-                sinks.lines = has_views || has_directories || has_heap || profile.lines;
-                sinks.all.extend(profile.all);
-                sinks.told = profile.told;
-            }
+            let sinks = together(opened, directories, (heap, profile), beside);
             in_order(ask, (trace, source), selection, (names, resolver), sinks, &progress, interrupts)
         }
     };
@@ -294,106 +299,6 @@ fn native(ask: &Ask, trace: &Trace, beside: &dyn Fn(&Trace, Clocks) -> Option<Be
         return Err(trouble);
     }
     damage(trace, status)
-}
-
-/// The views of a report, opened.
-#[derive(Default)]
-struct Outputs {
-    /// Lines, and tables of events.
-    views: Views,
-    /// Directories of files.
-    directories: Vec<Box<dyn Sink>>,
-    /// How the last lines are made.
-    lines: Option<fn(Options) -> Box<dyn View + Send>>,
-    /// What function calls add up to, and how functions are called there.
-    totals: Vec<totals::Opened>,
-    /// Profiles.
-    drawings: Vec<Drawing>,
-    /// Heaps.
-    heap: Vec<crate::heap::Drawing>,
-    /// How far they are with what they write at the end.
-    advance: Arc<Advance>,
-}
-
-impl Outputs {
-    /// Opens a view.
-    fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (Clocks, bool)) -> Result<()> {
-        let ((clocks, whole), file) = (of, show.file.as_deref());
-        let kind = view::of_trace(&show.view, ask, trace)?;
-        if ask.trace.follow && !kind.follows() {
-            let todo = "leave out --follow, to see what is written so far";
-            return Err(Error::usage(format!("--as {}", show.view), "does not follow a recording", todo));
-        }
-        let opened = || if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
-        let open = || opened().map(Output::of_the_past);
-        match kind.make {
-            Make::Totals { write, names } => self.totals.push((write, names, open()?)),
-            Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
-            Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
-            Make::Whole(write) => {
-                let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
-                let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
-                let timeline = spans::with(ask, &[trace], timeline)?;
-                self.views.push((Shown::table(Box::new(timeline)), open()?));
-            }
-            Make::Directory(make) => {
-                kind.check(file)?;
-                let stats = stats::of_trace(trace, clocks, whole);
-                let dir = Path::new(file.unwrap_or_default());
-                self.directories.push(make(Making { trace, clocks, stats, dir })?);
-            }
-            Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
-            Make::Calls { view, names, whole } => {
-                let output = open()?;
-                let is_fast = || file.is_none() && output.is_terminal() && is_fast(ask, trace);
-                if let Some(write) = whole.filter(|_| is_fast()) {
-                    self.totals.push((write, names, output));
-                    return Ok(());
-                }
-                let options = screen::options(ask, &output, clocks)?;
-                self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
-            }
-            Make::Table(make) => self.views.push((Shown::table(make()), open()?)),
-            Make::Lines(make) => {
-                let output = open()?;
-                self.lines = Some(make);
-                let shown = match tables::by_stack(ask, &show.view)?.or(tables::latency(ask, &show.view, &output)?) {
-                    Some(table) => table,
-                    None => lines::shown(ask, &output, kind, clocks)?,
-                };
-                self.views.push((shown, output));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a terminal gets the slowest calls of so many, without the calls of other kinds between them.
-fn is_fast(ask: &Ask, trace: &Trace) -> bool {
-    !ask.trace.follow && !ask.calls.syscalls && totals::has_many(trace) && selected_functions(ask).is_ok()
-}
-
-/// Which function calls are asked for.
-fn asked_of(ask: &Ask, selection: &Selection) -> Result<Asked> {
-    Ok(Asked { pids: selection.pids.clone(), wanted: selected_functions(ask)?, selection: calls::selection(ask)? })
-}
-
-/// Writes what function calls add up to: those of traces, each in its window of time.
-fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64>)>>(
-    ask: &Ask,
-    views: Vec<totals::Opened>,
-    asked: impl Fn() -> Result<(T, Asked)>,
-) -> Result<()> {
-    for (write, names, mut output) in views {
-        let quiet = ask.quiet > 0 || output.is_terminal();
-        progress::of_work(quiet, || {
-            let (traces, asked) = asked()?;
-            let calls = FunctionCalls::new(traces, asked, Demangle::of(ask, names))?;
-            calls.write(write, &mut totals::To { ask, output: &mut output })
-        })?;
-    }
-    Ok(())
 }
 
 /// A trace of trapline as it is now.
@@ -427,17 +332,6 @@ impl Outcome {
     fn of_records() -> Outcome {
         Outcome { all: true, written: true, tells: true, calls: false, trouble: None, unresolved: Vec::new() }
     }
-}
-
-/// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
-fn is_table(show: &Show, ask: &Ask, trace: &Trace) -> bool {
-    let kind = view::of_trace(&show.view, ask, trace);
-    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_) | Make::Directory(_)))
-}
-
-/// Whether a view shows everything of a trace, with the names of files.
-fn is_whole(show: &Show, ask: &Ask, trace: &Trace) -> bool {
-    view::of_trace(&show.view, ask, trace).is_ok_and(|kind| matches!(kind.make, Make::Whole(_) | Make::Directory(_)))
 }
 
 /// What names functions, if stacks are shown.
@@ -547,138 +441,6 @@ fn tells(schema: &Schema) -> bool {
     schema.class != Class::Process || matches!(schema.name, "signal" | "stop" | "inflight")
 }
 
-/// What is to be shown.
-fn filter_of(ask: &Ask, trace: &Trace) -> Result<Selection> {
-    let (calls, probes) = selected(ask);
-    let mut selection = filter::selection_of(ask, calls)?;
-    // Where only other probes are selected, what happens to threads is not shown, as it is not recorded then.
-    selection.lives = !selection.calls.is_empty() || probes.as_ref().is_none_or(Vec::is_empty);
-    selection.probes = probes;
-    // What is in the trace is counted whole; live views have no mappings.
-    selection.mappings =
-        ask.trace.mappings || ask.show.iter().any(|v| v.view.starts_with("stats") || is_whole(v, ask, trace));
-    if let Some(selected) = trace.metadata.env_str("select").filter(|_| selection.calls.is_all())
-        && let Ok(calls) = Calls::parse(selected)
-    {
-        selection.lives = !calls.is_empty();
-        selection.calls = calls;
-    }
-    let probes = probes_of(trace, &selection);
-    selection.expression = filter::parse(ask, &selection.calls, &probes)?;
-    filters_of(trace, &mut selection);
-    Ok(selection)
-}
-
-/// The expressions of `-e` that are about calls, and the patterns of other probes. Where calls are named alone, no other probe is
-/// selected; without a name, and for `all` and what is not, all of them are.
-fn selected(ask: &Ask) -> (Vec<String>, Option<Vec<String>>) {
-    let (mut calls, mut probes, mut named) = (Vec::new(), Vec::new(), false);
-    for text in ask.select.expressions() {
-        let (patterns, others): (Vec<String>, Vec<String>) =
-            parse::names(text).into_iter().partition(|name| parse::is_probe(name));
-        if patterns.is_empty() {
-            named |= !filter::is_qualified(text) && !text.starts_with('!') && text != "all";
-            calls.push(text.to_owned());
-            continue;
-        }
-        named = true;
-        probes.extend(patterns);
-        if !others.is_empty() {
-            calls.push(others.join(","));
-        }
-    }
-    if named && calls.is_empty() {
-        calls.push("none".into());
-    }
-    (calls, named.then_some(probes))
-}
-
-/// The classes of selected probes other than calls that are in a trace; `begin` and `end` of the session are not filtered.
-fn probes_of(trace: &Trace, selection: &Selection) -> Vec<&'static Schema> {
-    let known = trace.classes();
-    let filtered =
-        |s: &&Schema| s.class == Class::Probe && !matches!(s.name, "begin" | "end") && selection.is_selected(s);
-    known.filter(filtered).collect()
-}
-
-/// The clocks of the machine that has recorded the trace.
-fn clocks_of(trace: &Trace, selection: &Selection) -> Clocks {
-    let clock = trace.metadata.clock(ctf::classes::CLOCK);
-    let machine = trace.metadata.env_str("machine");
-    Clocks {
-        no_strangers: machine == Some("part") || machine.is_some() && selection.is_partial(),
-        realtime_offset: clock.map_or(0, |c| c.offset_s.saturating_mul(1_000_000_000).saturating_add(c.offset)),
-        utc_offset: trace.metadata.env_int("utc_offset").unwrap_or(0),
-        string: trace.metadata.env_int("string_limit").and_then(|n| n.try_into().ok()),
-    }
-}
-
-/// Why nothing was shown, if so. `read` is how many events were read.
-fn nothing_shown(
-    ask: &Ask,
-    trace: &Trace,
-    selection: &Selection,
-    shown: &Outcome,
-    read: Option<u64>,
-) -> Option<String> {
-    // The first filter is the command line's.
-    if let Some(tally) = selection.expression.as_ref().and(selection.filters.first()).map(EventFilter::tally)
-        && let Some(why) = filter::nothing_matched(selection, &tally.total(), tally.passed())
-    {
-        return Some(why);
-    }
-    let used = filter::used(ask);
-    let why = match (read?, used.is_empty()) {
-        // Those who ask for mappings get them, figures are of the whole trace, and JSON has trapline's own events.
-        _ if !shown.tells && shown.written && (selection.mappings || is_json(ask)) => return None,
-        _ if shown.tells && shown.written => lacks(ask, trace, shown)?,
-        (0, _) if ask.trace.from.is_some() || ask.trace.to.is_some() => "no event lies between --from and --to".into(),
-        (0, _) => "it has no events".into(),
-        (n, _) if shown.tells => lacks(ask, trace, shown)
-            .unwrap_or_else(|| format!("this view shows none of its {n} events (without --as, all are shown)")),
-        (n, false) => format!("none of the {n} events that were read is selected by {}", used.join(", ")),
-        (n, true) => format!(
-            "nothing that was to be recorded has happened; its {n} events are trapline's own, which --as json --mappings shows"
-        ),
-    };
-    Some(nothing(trace, &why))
-}
-
-/// Whether events are shown as JSON, and nothing else is.
-fn is_json(ask: &Ask) -> bool {
-    !ask.show.is_empty() && ask.show.iter().all(|show| show.view == "json") && ask.table.latency.is_none()
-}
-
-/// That there is nothing to show, and why.
-fn nothing(trace: &Trace, why: &str) -> String {
-    format!("{}: nothing to show: {why}", trace.dir.display())
-}
-
-/// That the trace has no function that `-F` and `-N` leave, if so.
-fn unnamed(ask: &Ask, trace: &Trace) -> Option<String> {
-    let selection = calls::selection(ask).ok().filter(|s| !s.only.is_empty() || !s.without.is_empty())?;
-    let known =
-        Known::new(std::iter::once(trace), Demangle::of(ask, Demangle::Simple), &Functions::default(), &selection);
-    let all = "'trapline report --as functions DIR' lists them";
-    (!known.has_any_of(&selection)).then(|| format!("-F and -N select none of its functions ({all})"))
-}
-
-/// What a trace lacks of which a view is made that shows other events too, or a heading.
-fn lacks(ask: &Ask, trace: &Trace, shown: &Outcome) -> Option<String> {
-    let of_functions = |show: &Show| matches!(show.view.as_str(), "tree" | "cat" | "calls-json");
-    let has_functions = || trace.data.function_threads().iter().any(|thread| thread.records() > 0);
-    if ask.table.by.is_some() && !stacks::have_any(trace.classes()) {
-        return Some("none of its events has a stack (record with --kstack or --ustack)".into());
-    }
-    if ask.show.iter().any(of_functions) && !ask.calls.syscalls && !ask.trace.follow && !has_functions() {
-        return Some("it has no function calls (record with 'trapline graph -o DIR', or add --syscalls)".into());
-    }
-    if ask.table.latency.is_some() && !shown.calls {
-        return Some("none of its events is a system call (leave --latency out)".into());
-    }
-    if ask.show.iter().any(of_functions) { unnamed(ask, trace) } else { None }
-}
-
 /// Reports what could not be read; else returns `status`.
 pub fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let all = trace.data.damage();
@@ -688,71 +450,4 @@ pub fn damage(trace: &Trace, status: u8) -> Result<u8> {
     let why =
         format!("{} bytes in {places} are damaged; the first, {file} at byte {}: {}", all.bytes, first.at, first.what);
     Err(Error::failed(trace.dir.display().to_string(), why, "everything else was shown"))
-}
-
-/// Whether a view or the filter asks for names of descriptors or threads.
-fn needs_names(ask: &Ask, selection: &Selection) -> Result<bool> {
-    let manner = Manner::of(ask)?;
-    Ok(manner.fd_names != FdNames::NONE
-        || !selection.paths.is_empty()
-        || manner.comm
-        || ask.table.latency.as_ref().is_some_and(|by| by != "call")
-        || selection.filters.iter().any(|s| s.filter().asks_comm() || s.filter().asks_ids()))
-}
-
-/// Refuses selections of events for views that read function records only.
-fn selected_functions(ask: &Ask) -> Result<Functions> {
-    let refused = |what: String| {
-        let todo = "use -e 'function:NAME', --function, --no-function, --depth, -p, --from and --to";
-        Err(Error::usage(what, "it does not select function calls in this view", todo))
-    };
-    let Select { trace, signal, status, trace_path, filter, .. } = &ask.select;
-    let others = [
-        ("trace", !trace.is_empty()),
-        ("signal", !signal.is_empty()),
-        ("status", !status.is_empty()),
-        ("trace-path", !trace_path.is_empty()),
-        ("where", filter.is_some()),
-    ];
-    if let Some((id, _)) = others.iter().find(|(_, given)| *given) {
-        return refused(format!("--{id}"));
-    }
-    let mut functions = Functions::default();
-    for text in ask.select.expr.iter() {
-        for name in parse::names(text) {
-            match name.strip_prefix(Functions::PROVIDER).filter(|n| !n.ends_with(":entry") && !n.ends_with(":exit")) {
-                Some(pattern) => functions.wanted.push(pattern.to_owned()),
-                None => return refused(format!("-e {name}")),
-            }
-        }
-    }
-    Ok(functions)
-}
-
-/// Applies `--where`, and the recording's own filter again: a recording also has rejected calls that names of descriptors need.
-fn filters_of(trace: &Trace, selection: &mut Selection) {
-    if let Some(own) = &selection.expression {
-        let probes = |s: &Schema| s.class == Class::Probe && selection.is_selected(s);
-        selection.filters.push(EventFilter::new(Arc::clone(own), |s| selection.calls.contains(s) || probes(s)));
-    }
-    let Some(text) = trace.metadata.env_str("where") else { return };
-    let params: Vec<String> =
-        (1..).map_while(|i| trace.metadata.env_str(&format!("where_{i}")).map(str::to_string)).collect();
-    // Typed for the calls that are shown, not for those that were selected: one that is not for all of them is not asked again.
-    if let Ok(recorded) = Expression::new(text, &params, &selection.calls, &[])
-        && recorded.note().is_none()
-    {
-        selection
-            .filters
-            .push(EventFilter::new(Arc::new(recorded), |s| selection.calls.contains(s) && for_descriptors(s)));
-    }
-}
-
-fn pids(ask: &Ask) -> Result<Vec<u32>> {
-    let lists = ask.trace.pid.iter();
-    lists
-        .flat_map(|l| l.split([',', ' ']).map(str::to_string).collect::<Vec<_>>())
-        .filter(|p| !p.is_empty())
-        .map(|p| p.parse().map_err(|_| Error::usage(format!("-p {p}"), "not a process id", "for instance -p 1234")))
-        .collect()
 }

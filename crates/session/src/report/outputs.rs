@@ -1,0 +1,133 @@
+//! The views of a report, by how they are made: from events in order, from records of threads, from stacks.
+
+use super::progress;
+use super::selected::selected_functions;
+use crate::ask::{Ask, Show};
+use crate::heap::past as heap;
+use crate::output::Output;
+use crate::show::{Shown, Views};
+use crate::spans;
+use crate::view::calls::{self, Demangle};
+use crate::view::parquet::Making;
+use crate::view::screen::{self, Clocks};
+use crate::view::stacks::Drawing;
+use crate::view::totals::{self, Asked};
+use crate::view::{self, Make, lines, stats, tables};
+use ctf::trace::Trace;
+use engine::pipeline::pump::Sink;
+use engine::pipeline::selection::Selection;
+use engine::{Error, Result};
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use views::View;
+use views::advance::Advance;
+use views::options::Options;
+use views::timeline::Timeline;
+
+/// The views of a report, opened.
+#[derive(Default)]
+pub(super) struct Outputs {
+    /// Lines, and tables of events.
+    pub(super) views: Views,
+    /// Directories of files.
+    pub(super) directories: Vec<Box<dyn Sink>>,
+    /// How the last lines are made.
+    pub(super) lines: Option<fn(Options) -> Box<dyn View + Send>>,
+    /// What function calls add up to, and how functions are called there.
+    pub(super) totals: Vec<totals::Opened>,
+    /// Profiles.
+    pub(super) drawings: Vec<Drawing>,
+    /// Heaps.
+    pub(super) heap: Vec<crate::heap::Drawing>,
+    /// How far they are with what they write at the end.
+    pub(super) advance: Arc<Advance>,
+}
+
+impl Outputs {
+    /// Opens a view.
+    pub(super) fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (Clocks, bool)) -> Result<()> {
+        let ((clocks, whole), file) = (of, show.file.as_deref());
+        let kind = view::of_trace(&show.view, ask, trace)?;
+        if ask.trace.follow && !kind.follows() {
+            let todo = "leave out --follow, to see what is written so far";
+            return Err(Error::usage(format!("--as {}", show.view), "does not follow a recording", todo));
+        }
+        let opened = || if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
+        let open = || opened().map(Output::of_the_past);
+        match kind.make {
+            Make::Totals { write, names } => self.totals.push((write, names, open()?)),
+            Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
+            Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
+            Make::Whole(write) => {
+                let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
+                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
+                let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
+                let timeline = spans::with(ask, &[trace], timeline)?;
+                self.views.push((Shown::table(Box::new(timeline)), open()?));
+            }
+            Make::Directory(make) => {
+                kind.check(file)?;
+                let stats = stats::of_trace(trace, clocks, whole);
+                let dir = Path::new(file.unwrap_or_default());
+                self.directories.push(make(Making { trace, clocks, stats, dir })?);
+            }
+            Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
+            Make::Calls { view, names, whole } => {
+                let output = open()?;
+                let is_fast = || file.is_none() && output.is_terminal() && is_fast(ask, trace);
+                if let Some(write) = whole.filter(|_| is_fast()) {
+                    self.totals.push((write, names, output));
+                    return Ok(());
+                }
+                let options = screen::options(ask, &output, clocks)?;
+                self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
+            }
+            Make::Table(make) => self.views.push((Shown::table(make()), open()?)),
+            Make::Lines(make) => {
+                let output = open()?;
+                self.lines = Some(make);
+                let shown = match tables::by_stack(ask, &show.view)?.or(tables::latency(ask, &show.view, &output)?) {
+                    Some(table) => table,
+                    None => lines::shown(ask, &output, kind, clocks)?,
+                };
+                self.views.push((shown, output));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a terminal gets the slowest calls of so many, without the calls of other kinds between them.
+pub(super) fn is_fast(ask: &Ask, trace: &Trace) -> bool {
+    !ask.trace.follow && !ask.calls.syscalls && totals::has_many(trace) && selected_functions(ask).is_ok()
+}
+
+/// Which function calls are asked for.
+pub(super) fn asked_of(ask: &Ask, selection: &Selection) -> Result<Asked> {
+    Ok(Asked { pids: selection.pids.clone(), wanted: selected_functions(ask)?, selection: calls::selection(ask)? })
+}
+
+/// Writes what function calls add up to: those of traces, each in its window of time.
+pub(super) fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64>)>>(
+    ask: &Ask,
+    views: Vec<totals::Opened>,
+    asked: impl Fn() -> Result<(T, Asked)>,
+) -> Result<()> {
+    for (write, names, mut output) in views {
+        let quiet = ask.quiet > 0 || output.is_terminal();
+        progress::of_work(quiet, || {
+            let (traces, asked) = asked()?;
+            let calls = totals::Calls::new(traces, asked, Demangle::of(ask, names))?;
+            calls.write(write, &mut totals::To { ask, output: &mut output })
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
+pub(super) fn is_table(show: &Show, ask: &Ask, trace: &Trace) -> bool {
+    let kind = view::of_trace(&show.view, ask, trace);
+    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_) | Make::Directory(_)))
+}
