@@ -102,63 +102,56 @@ fn command() -> Command {
             "Show who holds a program's memory: what was allocated and not freed, without root",
             heap::heap,
         ))
-        .subcommand(
-            Command::new("list")
-                .about("List system calls and other probes, with the names and types of their arguments")
-                .arg(flag("verbose", 'v', "Show arguments, types, numbers, groups and places"))
-                .arg(
-                    Arg::new("pattern")
-                        .value_name("PATTERN")
-                        .help("Calls: names with * and ?, %group, or /regex/. Probes: PROVIDER:NAME with * and ?"),
-                )
-                .after_help(list_help()),
-        )
-        .subcommand(
-            Command::new("schema")
-                .about("Describe JSON lines and Parquet tables: members, columns, types")
-                .arg(
-                    Arg::new("part")
-                        .value_name("PART")
-                        .value_parser(PossibleValuesParser::new(["lines", "tables"]))
-                        .help("lines: of --as json; tables: of --as parquet [default: both]"),
-                )
-                .arg(
-                    value("as", "VIEW", "text [default] or json: of lines a JSON Schema (2020-12)")
-                        .value_parser(PossibleValuesParser::new(["text", "json"])),
-                ),
-        )
-        .subcommand(
-            Command::new("doctor").about("Show what works on this machine, why the rest does not, and what to do next"),
-        )
-        .subcommand(
-            Command::new("help")
-                .about("Answer a question, or explain a topic or a command")
-                .arg(Arg::new("topic").value_name("TOPIC").num_args(0..).help("'trapline help' alone lists them")),
-        )
-        .subcommand(
-            Command::new("man")
-                .about("Show a man page, of trapline or of a command")
-                .arg(Arg::new("page").value_name("PAGE").help("A command, such as trace, or trapline-trace"))
-                .arg(
-                    value("output", "DIR", "Write all pages to files in DIR")
-                        .short('o')
-                        .conflicts_with("page")
-                        .value_hint(ValueHint::DirPath)
-                        .value_parser(value_parser!(OsString)),
-                ),
-        )
-        .subcommand(
-            Command::new("completions")
-                .about("Print completions for a shell")
-                .arg(Arg::new("shell").required(true).value_parser(PossibleValuesParser::new(complete::SHELLS))),
-        )
-        .subcommand(
-            Command::new("complete")
-                .about("What may stand at the cursor, for the scripts of 'completions'")
-                .hide(true)
-                .arg(Arg::new("before").required(true).allow_hyphen_values(true))
-                .arg(Arg::new("after").required(true).allow_hyphen_values(true)),
-        )
+        .subcommands(about_trapline())
+}
+
+/// The commands that trace nothing: what there is, what works, help.
+fn about_trapline() -> Vec<Command> {
+    vec![
+        Command::new("list")
+            .about("List system calls and other probes, with the names and types of their arguments")
+            .arg(flag("verbose", 'v', "Show arguments, types, numbers, groups and places"))
+            .arg(
+                Arg::new("pattern")
+                    .value_name("PATTERN")
+                    .help("Calls: names with * and ?, %group, or /regex/. Probes: PROVIDER:NAME with * and ?"),
+            )
+            .after_help(list_help()),
+        Command::new("schema")
+            .about("Describe JSON lines and Parquet tables: members, columns, types")
+            .arg(
+                Arg::new("part")
+                    .value_name("PART")
+                    .value_parser(PossibleValuesParser::new(["lines", "tables"]))
+                    .help("lines: of --as json; tables: of --as parquet [default: both]"),
+            )
+            .arg(
+                value("as", "VIEW", "text [default] or json: of lines a JSON Schema (2020-12)")
+                    .value_parser(PossibleValuesParser::new(["text", "json"])),
+            ),
+        Command::new("doctor").about("Show what works on this machine, why the rest does not, and what to do next"),
+        Command::new("help")
+            .about("Answer a question, or explain a topic or a command")
+            .arg(Arg::new("topic").value_name("TOPIC").num_args(0..).help("'trapline help' alone lists them")),
+        Command::new("man")
+            .about("Show a man page, of trapline or of a command")
+            .arg(Arg::new("page").value_name("PAGE").help("A command, such as trace, or trapline-trace"))
+            .arg(
+                value("output", "DIR", "Write all pages to files in DIR")
+                    .short('o')
+                    .conflicts_with("page")
+                    .value_hint(ValueHint::DirPath)
+                    .value_parser(value_parser!(OsString)),
+            ),
+        Command::new("completions")
+            .about("Print completions for a shell")
+            .arg(Arg::new("shell").required(true).value_parser(PossibleValuesParser::new(complete::SHELLS))),
+        Command::new("complete")
+            .about("What may stand at the cursor, for the scripts of 'completions'")
+            .hide(true)
+            .arg(Arg::new("before").required(true).allow_hyphen_values(true))
+            .arg(Arg::new("after").required(true).allow_hyphen_values(true)),
+    ]
 }
 
 /// Completes a command that has a name.

@@ -202,12 +202,7 @@ impl Known {
             .chunk_by(|a, b| a.address == b.address)
             .flat_map(|same| std::iter::repeat_n(traced && wants(functions, same), same.len()))
             .collect();
-        let mut refused: HashMap<u64, Refusal> = HashMap::new();
-        refused.extend((tables.entry != 0).then_some((tables.entry, Refusal::OddStack)));
-        for f in found.iter().filter(|_| !points.is_empty()) {
-            let refusal = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
-            refused.extend(refusal.map(|why| (f.address, why)));
-        }
+        let refused = if points.is_empty() { HashMap::new() } else { refusals(&found, tables.entry) };
         for (f, is_wanted) in found.into_iter().zip(is_wanted) {
             if let Some(hook) = hook(&f.name, role)
                 && runtime.is_none()
@@ -261,14 +256,7 @@ impl Known {
             hooks: &hooks,
             points: &places,
         });
-        let point = |n: u32| points.get((n as usize).checked_sub(names.len())?);
-        let why = |(n, why): &(u32, Refusal)| Some((point(*n)?, why.to_string()));
-        let refused = plan.refused_points.iter().filter_map(why).flat_map(|(point, why)| {
-            let line = format!("{} ({why})", point.label);
-            point.parts.iter().map(move |part| (part.enabling, line.clone()))
-        });
-        let crowded = crowded.into_iter().map(|(n, name)| (n, format!("{name} (too much is captured there)")));
-        let unreached = refused.chain(crowded).collect();
+        let unreached = unreached(&plan, &points, names.len(), crowded);
         let captured =
             functions.values.map_or_else(HashMap::new, |values| captured((file, path), &plan, &names, values));
         Ok(Known {
@@ -324,6 +312,28 @@ impl Known {
         let (address, at) = self.segments.iter().filter(segment).max_by_key(|(_, at)| *at)?;
         Some(start.wrapping_sub(address.wrapping_sub(*at).wrapping_add(offset)))
     }
+}
+
+/// Addresses at whose returns no probe may be, and why.
+fn refusals(found: &[code_tables::Named], entry: u64) -> HashMap<u64, Refusal> {
+    let of = |f: &code_tables::Named| {
+        let why = f.indirect.then_some(Refusal::Resolver).or_else(|| Refusal::of_name(&f.name));
+        Some((f.address, why?))
+    };
+    let entry = (entry != 0).then_some((entry, Refusal::OddStack));
+    entry.into_iter().chain(found.iter().filter_map(of)).collect()
+}
+
+/// Probes that cannot be reached: the number of the enabling, and the probe with the reason. `first`: the number of the first one's place.
+fn unreached(plan: &Plan, points: &[Point], first: usize, crowded: Vec<(usize, String)>) -> Vec<(usize, String)> {
+    let point = |n: u32| points.get((n as usize).checked_sub(first)?);
+    let why = |(n, why): &(u32, Refusal)| Some((point(*n)?, why.to_string()));
+    let refused = plan.refused_points.iter().filter_map(why).flat_map(|(point, why)| {
+        let line = format!("{} ({why})", point.label);
+        point.parts.iter().map(move |part| (part.enabling, line.clone()))
+    });
+    let crowded = crowded.into_iter().map(|(n, name)| (n, format!("{name} (too much is captured there)")));
+    refused.chain(crowded).collect()
 }
 
 fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {

@@ -230,18 +230,7 @@ pub fn link(
         if function == 0 {
             continue;
         }
-        let first = places.area.wrapping_add(linked.content.len() as u64);
-        if site.is_undone() {
-            linked.content.extend(undo(site.undo.unwrap_or(0)));
-        }
-        let thunk = places.area.wrapping_add(linked.content.len() as u64);
-        if hook.is_of_heap() {
-            let distance = goes_on(site).wrapping_sub(thunk.wrapping_add(7));
-            linked.content.extend([0x4c, 0x8d, 0x1d]);
-            linked.content.extend((distance as u32).to_le_bytes());
-        }
-        linked.content.extend([0xff, 0x25, 0, 0, 0, 0]);
-        linked.content.extend(function.to_le_bytes());
+        let (first, thunk) = linked.add_thunk(site, function, hook.is_of_heap().then(|| goes_on(site)));
         let patch = match wanted.binary_search_by_key(&site.address, |(s, _)| s.address) {
             Ok(traced) => {
                 let offset = traced * template.size();
@@ -258,13 +247,7 @@ pub fn link(
         linked.originals.push(Original { hook: *hook, patch: patch as u32, address: goes_on(site) });
     }
     linked.jumps = jumps..linked.end();
-    for (site, (_, code)) in beside.points.iter().zip(&probes) {
-        if !linked.patches.iter().any(|p| p.address == map.biased(site.address)) {
-            let is_behind = site.behind && !site.code.is_empty();
-            let to = if is_behind { map.beginning(site) } else { code.begins(places.area) };
-            linked.patches.push(map.patch(site, to));
-        }
-    }
+    linked.patch_probes(&map, beside.points, &probes);
     linked.probes = probes;
     Ok(linked)
 }
@@ -462,6 +445,35 @@ pub enum Inside {
 }
 
 impl Linked {
+    /// Adds the patches of probes where no other patch leads to them.
+    fn patch_probes(&mut self, map: &Map<'_>, points: &[&Site], probes: &[(u32, Code)]) {
+        for (site, (_, code)) in points.iter().zip(probes) {
+            if !self.patches.iter().any(|p| p.address == map.biased(site.address)) {
+                let is_behind = site.behind && !site.code.is_empty();
+                let to = if is_behind { map.beginning(site) } else { code.begins(self.address) };
+                self.patches.push(map.patch(site, to));
+            }
+        }
+    }
+
+    /// Appends the way to a hook's function: where it begins, and where it does behind what undoes the patch. `original`: where the program
+    /// goes on, which the function is told in r11.
+    fn add_thunk(&mut self, site: &Site, function: u64, original: Option<u64>) -> (u64, u64) {
+        let first = self.address.wrapping_add(self.content.len() as u64);
+        if site.is_undone() {
+            self.content.extend(undo(site.undo.unwrap_or(0)));
+        }
+        let thunk = self.address.wrapping_add(self.content.len() as u64);
+        if let Some(original) = original {
+            let distance = original.wrapping_sub(thunk.wrapping_add(7));
+            self.content.extend([0x4c, 0x8d, 0x1d]);
+            self.content.extend((distance as u32).to_le_bytes());
+        }
+        self.content.extend([0xff, 0x25, 0, 0, 0, 0]);
+        self.content.extend(function.to_le_bytes());
+        (first, thunk)
+    }
+
     /// Bytes of the area: whole pages.
     pub fn len(&self) -> u64 {
         ((self.content.len() + Trailer::SIZE) as u64).next_multiple_of(PAGE)

@@ -86,19 +86,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
             leave: texts(m, "leave"),
             program: texts(m, "program"),
         },
-        tracing: Tracing {
-            backend: text(m, "backend"),
-            unwind: text(m, "unwind"),
-            buffer: text(m, "buffer"),
-            on_full: text(m, "on-full"),
-            no_seccomp: flag(m, "no-seccomp"),
-            kill_on_exit: flag(m, "kill-on-exit"),
-            no_duration: flag(m, "no-duration"),
-            cost: flag(m, "cost"),
-            force: flag(m, "force"),
-            duration: text(m, "duration"),
-            explain: text(m, "explain"),
-        },
+        tracing: tracing(m),
         keep: Keep {
             output: one(m, "output"),
             append: flag(m, "output-append-mode"),
@@ -111,18 +99,7 @@ pub fn ask(m: &ArgMatches) -> Ask {
         },
         format: format(m),
         names: names(m),
-        table: Tables {
-            summary_only: flag(m, "summary-only"),
-            summary: flag(m, "summary"),
-            summary_wall_clock: flag(m, "summary-wall-clock"),
-            sort_by: text(m, "summary-sort-by"),
-            columns: text(m, "summary-columns"),
-            latency: text(m, "latency"),
-            hist: flag(m, "hist"),
-            by: text(m, "by"),
-            rows: one(m, "rows"),
-            spans: texts(m, "span"),
-        },
+        table: tables(m),
         calls: FunctionCalls {
             function: texts(m, "function"),
             no_function: texts(m, "no-function"),
@@ -153,18 +130,53 @@ pub fn ask(m: &ArgMatches) -> Ask {
         snapshot: Snapshot { each: flag(m, "each"), no_stop: flag(m, "no-stop") },
         script: script(m),
         show: texts(m, "as").iter().map(|text| Show::from(text.as_str())).collect(),
-        trace: Recorded {
-            dir: one::<OsString>(m, "dir").or_else(|| one::<OsString>(m, "trace")).map(PathBuf::from),
-            more: many::<OsString>(m, "dir").into_iter().skip(1).map(PathBuf::from).collect(),
-            clock_offset: texts(m, "clock-offset"),
-            pid: texts(m, "pid"),
-            from: text(m, "from"),
-            to: text(m, "to"),
-            mappings: flag(m, "mappings"),
-            redact: texts(m, "redact"),
-            follow: flag(m, "follow-recording"),
-        },
+        trace: recorded(m),
         started: 0,
+    }
+}
+
+fn tracing(m: &ArgMatches) -> Tracing {
+    Tracing {
+        backend: text(m, "backend"),
+        unwind: text(m, "unwind"),
+        buffer: text(m, "buffer"),
+        on_full: text(m, "on-full"),
+        no_seccomp: flag(m, "no-seccomp"),
+        kill_on_exit: flag(m, "kill-on-exit"),
+        no_duration: flag(m, "no-duration"),
+        cost: flag(m, "cost"),
+        force: flag(m, "force"),
+        duration: text(m, "duration"),
+        explain: text(m, "explain"),
+    }
+}
+
+fn tables(m: &ArgMatches) -> Tables {
+    Tables {
+        summary_only: flag(m, "summary-only"),
+        summary: flag(m, "summary"),
+        summary_wall_clock: flag(m, "summary-wall-clock"),
+        sort_by: text(m, "summary-sort-by"),
+        columns: text(m, "summary-columns"),
+        latency: text(m, "latency"),
+        hist: flag(m, "hist"),
+        by: text(m, "by"),
+        rows: one(m, "rows"),
+        spans: texts(m, "span"),
+    }
+}
+
+fn recorded(m: &ArgMatches) -> Recorded {
+    Recorded {
+        dir: one::<OsString>(m, "dir").or_else(|| one::<OsString>(m, "trace")).map(PathBuf::from),
+        more: many::<OsString>(m, "dir").into_iter().skip(1).map(PathBuf::from).collect(),
+        clock_offset: texts(m, "clock-offset"),
+        pid: texts(m, "pid"),
+        from: text(m, "from"),
+        to: text(m, "to"),
+        mappings: flag(m, "mappings"),
+        redact: texts(m, "redact"),
+        follow: flag(m, "follow-recording"),
     }
 }
 

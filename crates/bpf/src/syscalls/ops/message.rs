@@ -125,8 +125,7 @@ fn how_many(e: &mut Emitter<'_>) {
 /// is no room.
 fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     const HEADER_ONLY: i32 = 0x80;
-    let [done, received, no_name, no_iov, no_control, iov_fault, single, read, valid] =
-        std::array::from_fn(|_| e.new_label());
+    let [done, received, no_name, single, read, valid] = std::array::from_fn(|_| e.new_label());
     // The message's own capture bits are in KEY, its place in KEY + 8.
     e.store_slot(slot::KEY, 0);
     e.store_slot(slot::KEY + 8, reg::END);
@@ -183,7 +182,17 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     part(e, 0, WHOLE, no_name);
     e.bind(no_name);
     e.alu(Alu::Add, reg::END, 2);
-    // iovecs.
+    iovecs(e, give_up);
+    control(e, give_up);
+    header(e, R1, &give_up);
+    e.load_slot(R2, slot::KEY);
+    e.store(Size::B, R1, MSG_CAPS, R2);
+    e.bind(done);
+}
+
+/// The iovecs of the message.
+fn iovecs(e: &mut Emitter<'_>, give_up: Label) {
+    let [no_iov, iov_fault] = std::array::from_fn(|_| e.new_label());
     header(e, R1, &give_up);
     e.load(Size::D, R3, R1, 16);
     e.load(Size::D, R2, R1, 24);
@@ -212,8 +221,11 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     e.bind(no_iov);
     e.alu(Alu::Add, reg::END, 2);
     e.jump_if(Cond::Gt, reg::END, LAST_TAIL, give_up);
-    // Control messages: u16 length, bytes.
-    let [control_bounded, control_cut] = [e.new_label(), e.new_label()];
+}
+
+/// The control messages: u16 length, bytes.
+fn control(e: &mut Emitter<'_>, give_up: Label) {
+    let [no_control, control_bounded, control_cut] = std::array::from_fn(|_| e.new_label());
     header(e, R1, &give_up);
     e.load(Size::D, R3, R1, 32);
     e.load(Size::D, R2, R1, 40);
@@ -230,10 +242,6 @@ fn one_message(e: &mut Emitter<'_>, give_up: Label) {
     part(e, 4, WHOLE, no_control);
     e.bind(no_control);
     e.alu(Alu::Add, reg::END, 2);
-    header(e, R1, &give_up);
-    e.load_slot(R2, slot::KEY);
-    e.store(Size::B, R1, MSG_CAPS, R2);
-    e.bind(done);
 }
 
 /// r = the message's header in the scratch buffer.

@@ -60,51 +60,10 @@ impl Checker<'_> {
                     _ => Err(self.wrong(r, "text", &x.ty, list[0].span)),
                 }
             }
-            "pton" => {
-                let text = word(&list[0])?;
-                let bytes = internet(&text).ok_or_else(|| {
-                    let e = Diagnostic::new(
-                        Code::Call,
-                        list[0].span,
-                        format!("{} is not an address of the Internet", quote(&text)),
-                    );
-                    e.hint("for instance \"127.0.0.1\" or \"::1\"")
-                })?;
-                let n = bytes.len() as u64;
-                Ok(make(Kind::Text(bytes), Type::Array(Box::new(Type::int(1, false)), n)))
-            }
-            "kaddr" => {
-                let symbol = self.symbol(&list[0])?;
-                let address = self.world.kernel_symbol(&symbol).ok_or_else(|| {
-                    let e = Diagnostic::new(Code::Name, span, format!("no symbol of the kernel is {}", quote(&symbol)));
-                    e.hint("root finds its functions, and its data where it was built with CONFIG_KALLSYMS_ALL")
-                })?;
-                Ok(make(Kind::Const(address as i64, false), r.ty(0)))
-            }
-            "cgroupid" => {
-                let path = self.symbol(&list[0])?;
-                let id = self.world.cgroup(&path).ok_or_else(|| {
-                    let message = format!("{} is no directory of a control group", quote(&path));
-                    let e = Diagnostic::new(Code::Name, span, message);
-                    e.hint("for instance cgroupid(\"/sys/fs/cgroup/system.slice\")")
-                })?;
-                Ok(make(Kind::Const(id as i64, false), r.ty(0)))
-            }
-            "uaddr" => {
-                let symbol = self.symbol(&list[0])?;
-                let mut size = None;
-                for p in self.points {
-                    let found = self.world.symbol(p, &symbol).ok_or_else(|| {
-                        let message = format!("the address of {} is not known at '{}'", quote(&symbol), p.name());
-                        let e = Diagnostic::new(Code::Name, span, message);
-                        e.hint("it is at uprobe and usdt probes of one place, in whose file the symbol is")
-                    })?;
-                    size = size.or(Some(found));
-                }
-                let of = size.filter(|n| matches!(n, 1 | 2 | 4)).unwrap_or(8) as u8;
-                let ty = Type::Pointer(Box::new(Type::int(of, false)), Space::User);
-                self.leaf(What::Address(Space::User, symbol), ty, span)
-            }
+            "pton" => self.pton(list),
+            "kaddr" => self.kaddr(r, list, span),
+            "cgroupid" => self.cgroupid(r, list, span),
+            "uaddr" => self.uaddr(list, span),
             "reg" => {
                 let register = word(&list[0])?;
                 self.leaf(What::Register(register), Type::UINT, span)
@@ -116,6 +75,59 @@ impl Checker<'_> {
             }
             _ => self.plain(r, list),
         }
+    }
+
+    /// The bytes of an address of the Internet that is written out.
+    fn pton(&mut self, list: &[ast::Expr]) -> Result<Expr> {
+        let text = word(&list[0])?;
+        let bytes = internet(&text).ok_or_else(|| {
+            let e = Diagnostic::new(
+                Code::Call,
+                list[0].span,
+                format!("{} is not an address of the Internet", quote(&text)),
+            );
+            e.hint("for instance \"127.0.0.1\" or \"::1\"")
+        })?;
+        let n = bytes.len() as u64;
+        Ok(make(Kind::Text(bytes), Type::Array(Box::new(Type::int(1, false)), n)))
+    }
+
+    /// The address of a symbol of the kernel.
+    fn kaddr(&mut self, r: &table::Row, list: &[ast::Expr], span: Span) -> Result<Expr> {
+        let symbol = self.symbol(&list[0])?;
+        let address = self.world.kernel_symbol(&symbol).ok_or_else(|| {
+            let e = Diagnostic::new(Code::Name, span, format!("no symbol of the kernel is {}", quote(&symbol)));
+            e.hint("root finds its functions, and its data where it was built with CONFIG_KALLSYMS_ALL")
+        })?;
+        Ok(make(Kind::Const(address as i64, false), r.ty(0)))
+    }
+
+    /// The number of a control group.
+    fn cgroupid(&mut self, r: &table::Row, list: &[ast::Expr], span: Span) -> Result<Expr> {
+        let path = self.symbol(&list[0])?;
+        let id = self.world.cgroup(&path).ok_or_else(|| {
+            let message = format!("{} is no directory of a control group", quote(&path));
+            let e = Diagnostic::new(Code::Name, span, message);
+            e.hint("for instance cgroupid(\"/sys/fs/cgroup/system.slice\")")
+        })?;
+        Ok(make(Kind::Const(id as i64, false), r.ty(0)))
+    }
+
+    /// The address of a symbol in the file of the probes.
+    fn uaddr(&mut self, list: &[ast::Expr], span: Span) -> Result<Expr> {
+        let symbol = self.symbol(&list[0])?;
+        let mut size = None;
+        for p in self.points {
+            let found = self.world.symbol(p, &symbol).ok_or_else(|| {
+                let message = format!("the address of {} is not known at '{}'", quote(&symbol), p.name());
+                let e = Diagnostic::new(Code::Name, span, message);
+                e.hint("it is at uprobe and usdt probes of one place, in whose file the symbol is")
+            })?;
+            size = size.or(Some(found));
+        }
+        let of = size.filter(|n| matches!(n, 1 | 2 | 4)).unwrap_or(8) as u8;
+        let ty = Type::Pointer(Box::new(Type::int(of, false)), Space::User);
+        self.leaf(What::Address(Space::User, symbol), ty, span)
     }
 
     /// The name of a symbol: a string, or a parameter as one.
