@@ -44,6 +44,8 @@ use sys::{proc, process, time};
 
 /// The most bytes that wait for tables; then the rings fill up, and count.
 const MOST_WAITING: usize = 256 << 20;
+/// A record may become visible so long after its time: the kernel copies the stack meanwhile.
+const LATE: u64 = 1_000_000;
 /// `CLONE_VM | CLONE_THREAD`.
 const CLONE_THREAD: u64 = 0x100 | 0x1_0000;
 
@@ -223,6 +225,8 @@ impl Perf {
     fn round(&mut self, until: u64, each: Each<'_>) -> usize {
         self.own.drain(..).for_each(|event| each(StreamId::TRACER, &event));
         self.rings.drain(&mut self.merge);
+        // What is seen of blocked threads has the time of the look, and no record may come later that is older.
+        let until = if self.sleepers.is_empty() || until == u64::MAX { until } else { until.saturating_sub(LATE) };
         let Batch { bytes, index } = &mut self.batch;
         bytes.clear();
         index.clear();
@@ -427,7 +431,7 @@ impl Backend for Perf {
 
     fn wait(&mut self, timeout: Duration) {
         let fds: Vec<_> = self.ended.iter().map(|fd| fd.as_fd()).chain(self.rings.fds()).collect();
-        let next = self.sleepers.iter().map(Sleepers::until_next).min();
+        let next = self.sleepers.iter().map(|s| s.until_next(LATE)).min();
         let _ = process::wait_any(&fds, Some(next.map_or(timeout, |next| timeout.min(next))));
         drop(fds);
         let over = |fd: &OwnedFd| process::wait_readable(fd, Duration::ZERO).unwrap_or(true);

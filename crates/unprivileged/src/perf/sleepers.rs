@@ -81,9 +81,9 @@ impl Sleepers {
         self.reader.forget(pid as i32);
     }
 
-    /// The time until the next look.
-    pub fn until_next(&self) -> Duration {
-        Duration::from_nanos((self.last + self.period).saturating_sub(time::monotonic()))
+    /// The time until the next look, which is at the time of so long before.
+    pub fn until_next(&self, before: u64) -> Duration {
+        Duration::from_nanos((self.last + self.period + before).saturating_sub(time::monotonic()))
     }
 
     /// Adds the time since the last look to each thread of these processes that does not run, if it is time to look.
