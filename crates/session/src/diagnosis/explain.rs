@@ -156,7 +156,7 @@ fn perf_of(plan: &Plan, out: &mut Vec<String>) {
 
 fn ptrace_of(plan: &Plan, seen: &Calls, out: &mut Vec<String>) {
     if plan.records_calls() {
-        out.push("calls: recorded by the process, whose code is patched where it makes many; elsewhere, and of calls that make processes or need more than registers, strings and buffers, each stops twice".into());
+        out.push("calls: recorded by the process, whose code is patched where it makes them; the first at each place, and those that make threads and programs, stop".into());
     }
     if plan.filters() {
         out.push("seccomp: a filter lets all other calls run without a stop; if the tracer process is killed, the command is killed with it (--no-seccomp avoids both)".into());
