@@ -16,7 +16,7 @@
 //! ptracer takes a thread out of it before it delivers one. It reads the program's memory without a look at whether that is there: the
 //! ptracer has a thread that faults go on at the next place that is made for that.
 
-use super::{CODE_LEN, EXIT, MAGIC, RECORD, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, SLOTS_LEN, op, slot};
+use super::{CODE_LEN, EXIT, MAGIC, RECORD, RING_AT, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, SLOTS_LEN, op, slot};
 use core::arch::global_asm;
 
 global_asm!(
@@ -189,6 +189,8 @@ global_asm!(
     "je 16f",
     "cmp ecx, {fixed}",
     "je 13f",
+    "cmp ecx, {asked}",
+    "je 34f",
     "cmp ecx, {result}",
     "jne 12f",
     "mov rsi, qword ptr [r8 + 80]",
@@ -330,6 +332,38 @@ global_asm!(
     "lea rax, [rdi + 16]",
     "mov r11, rax",
     "jmp 13b",
+    // process_vm_readv of the thread's own memory, which reads as much as there is: no signal tells of the rest.
+    "34:",
+    "mov qword ptr gs:[{to}], r11",
+    "mov qword ptr gs:[{to} + 8], rdx",
+    "mov qword ptr gs:[{from}], rsi",
+    "mov qword ptr gs:[{from} + 8], rdx",
+    "mov qword ptr gs:[{saved}], rdi",
+    "mov qword ptr gs:[{saved} + 8], r8",
+    "mov qword ptr gs:[{saved} + 16], r9",
+    "mov qword ptr gs:[{saved} + 24], r10",
+    "mov eax, {gettid}",
+    "syscall",
+    "mov edi, eax",
+    "mov rsi, qword ptr gs:[{ring}]",
+    "lea r10, [rsi - {ring_at} + {from}]",
+    "lea rsi, [rsi - {ring_at} + {to}]",
+    "mov edx, 1",
+    "mov r8d, 1",
+    "xor r9d, r9d",
+    "mov eax, {readv}",
+    "syscall",
+    "mov rdi, qword ptr gs:[{saved}]",
+    "mov r8, qword ptr gs:[{saved} + 8]",
+    "mov r9, qword ptr gs:[{saved} + 16]",
+    "mov r10, qword ptr gs:[{saved} + 24]",
+    "lea r11, [rdi + 16]",
+    "test rax, rax",
+    "jns 35f",
+    "xor eax, eax",
+    "35:",
+    "add rax, r11",
+    "jmp 17b",
     // The memory is made: rdi, rsi and rdx have the descriptor, the address of an area of stubs (0: none), and its length. Behind it rdi has where the
     // slots are, and rsi where the area is.
     ".globl trapline_calls_setup",
@@ -400,6 +434,13 @@ global_asm!(
     argument = const op::ARGUMENT,
     unsigned = const op::UNSIGNED,
     bits = const op::BITS,
+    asked = const op::ASKED,
+    to = const slot::TO,
+    from = const slot::FROM,
+    saved = const slot::SAVED,
+    ring_at = const RING_AT,
+    gettid = const libc::SYS_gettid,
+    readv = const libc::SYS_process_vm_readv,
     field = const op::FIELD,
     each = const op::EACH,
     slots = const SLOTS,

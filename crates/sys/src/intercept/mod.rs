@@ -85,6 +85,11 @@ mod slot {
     pub const FIRST: usize = 104;
     pub const LAST: usize = 112;
     pub const LAST_END: usize = 120;
+    /// Two `struct iovec`: where bytes are copied to, and from.
+    pub const TO: usize = 128;
+    pub const FROM: usize = 144;
+    /// Four registers meanwhile.
+    pub const SAVED: usize = 160;
 }
 
 /// Kinds of captures.
@@ -103,12 +108,14 @@ pub mod op {
     pub const SIGNED: u8 = 6;
     /// As many bits as a signed argument of 32 bits says.
     pub const BITS: u8 = 7;
+    /// So many bytes as the limit says, as far as there are so many: the argument may be no address, or that of less. The kernel is asked for them.
+    pub const ASKED: u8 = 8;
     /// What the first capture refers to: it has the address at the offset `argument`, and a number of elements of 32 bits at the offset
     /// `count`.
-    pub const FIELD: u8 = 8;
+    pub const FIELD: u8 = 9;
     /// What each element of the capture before refers to (`struct iovec`: an address and a number of bytes): of `size` elements, up to the limit of
     /// each.
-    pub const EACH: u8 = 9;
+    pub const EACH: u8 = 10;
 }
 
 /// What is read of one argument's memory.
@@ -267,7 +274,7 @@ impl Slot {
         let index = taken.iter().position(|taken| !taken)?;
         taken[index] = true;
         let slot = Slot { memory: Rc::clone(memory), index, head: 0, off: 0 };
-        for word in (slot::MAGIC..=slot::LAST_END).step_by(8) {
+        for word in (slot::MAGIC..slot::SAVED + 32).step_by(8) {
             slot.set(word, 0);
         }
         slot.set(slot::RING, slot.address() + RING_AT as u64);

@@ -1,8 +1,8 @@
-//! Calls that processes record themselves: a `syscall` instruction that stops often is patched, and its calls do not stop any more.
+//! Calls that processes record themselves: a `syscall` instruction that stops is patched, and its calls do not stop any more.
 //!
 //! ```text
-//!  stop at a call ─► the site has stopped often? ─► memory for the process, an area for stubs, a stub, a patch
-//!                                                                  │
+//!  stop at a call ─► memory for the process, an area for stubs, a stub, a patch ─► the call begins again
+//!                                                                          │
 //!  patched site ─► stub ─► sys::intercept::code: the call, its record in the thread's slot ─► drained before each stop, and in between
 //! ```
 //!
@@ -44,6 +44,8 @@ const CLONE_VM: u64 = 0x100;
 const SYS_MMAP: i64 = 9;
 const SYS_CLOSE: i64 = 3;
 const SYS_MEMFD_CREATE: i64 = 319;
+const SYS_GETTID: usize = 186;
+const SYS_PROCESS_VM_READV: usize = 310;
 const MFD_CLOEXEC_ALLOW_SEALING: u64 = 3;
 const READ_EXECUTE: u64 = 5;
 const MAP_PRIVATE: u64 = 2;
@@ -60,13 +62,14 @@ pub fn rows(calls: &[bool], limits: Limits, names: bool) -> Vec<(usize, Row)> {
         let schema = events::registry::by_number(nr as u64)?;
         rows::of(schema, events::registry::layout(schema.id)?, limits, names)
     };
-    calls
-        .iter()
-        .enumerate()
-        .take(ROWS)
-        .filter(|(_, wanted)| **wanted)
-        .filter_map(|(nr, _)| Some((nr, row(nr)?)))
-        .collect()
+    let wanted = calls.iter().enumerate().take(ROWS).filter(|(_, wanted)| **wanted);
+    let mut rows: Vec<(usize, Row)> = wanted.filter_map(|(nr, _)| Some((nr, row(nr)?))).collect();
+    // The code makes these calls; where they are wanted and have no row, the filter would stop them there.
+    let stops = |nr: &usize| calls.get(*nr) == Some(&true) && !rows.iter().any(|(with, _)| with == nr);
+    if [SYS_GETTID, SYS_PROCESS_VM_READV].iter().any(stops) {
+        rows.retain(|(_, row)| !rows::asks(row));
+    }
+    rows
 }
 
 /// What is known of a `syscall` instruction.

@@ -35,9 +35,15 @@ const DESCRIPTORS: u16 = 8192;
 const IOVEC: u8 = 16;
 const CONTROL: u16 = 4096;
 
+/// Whether a row has the kernel asked for bytes, which takes calls that are not to stop.
+pub fn asks(row: &Row) -> bool {
+    row.entry.iter().chain(&row.exit).any(|op| op.kind == op::ASKED)
+}
+
 /// The row of a call; none: it stops. `names`: descriptors get names.
 ///
-/// What a row reads of an argument whose type another one decides is enough for each of its types: which it was is seen where the record is read.
+/// What a row reads of an argument whose type another one decides is enough for each of its types: which it was is seen where the record is read. As that may
+/// be no address at all, the kernel is asked for the bytes.
 pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool) -> Option<Row> {
     if STOPS.contains(&schema.name) || names && changes_names(schema) {
         return None;
@@ -50,7 +56,14 @@ pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool)
             continue;
         }
         let ops = if tail.out { &mut row.exit } else { &mut row.entry };
+        let first = ops.len();
         captures(schema, tail, &arg.ty, limits, ops)?;
+        if arg.cond.is_some() {
+            match &mut ops[first..] {
+                [op] if op.kind == op::FIXED => op.kind = op::ASKED,
+                _ => return None,
+            }
+        }
         row.always |= tail.out && matches!(arg.ty, Type::Iov(_) | Type::Msghdr);
     }
     row.fits().then_some(row)
@@ -117,7 +130,7 @@ fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &m
                 is_read && keep.has(ty)
             });
             let longest = read.map(|(ty, _)| most(ty, limits)).try_fold(0, |longest, most| Some(most?.max(longest)))?;
-            ops.extend((longest > 0).then(|| fixed(longest)));
+            ops.extend((longest > 0).then(|| Op { kind: op::ASKED, ..fixed(longest) }));
         }
         _ => return None,
     }
@@ -199,7 +212,7 @@ mod tests {
         assert_eq!(row("writev", false), Some(Row { entry: vec![arrays, each], ..Row::default() }));
         assert_eq!(row("readv", false), Some(Row { exit: vec![arrays, each], always: true, ..Row::default() }));
         // F_DUPFD makes a descriptor; struct flock has 32 bytes.
-        let lock = Op { kind: op::FIXED, argument: 2, count: 0, size: 1, limit: 32 };
+        let lock = Op { kind: op::ASKED, argument: 2, count: 0, size: 1, limit: 32 };
         assert_eq!((row("fcntl", true), row("fcntl", false).map(|r| r.entry)), (None, Some(vec![lock])));
     }
 
@@ -234,6 +247,9 @@ mod tests {
             "io_uring_enter",
             "set_tid_address",
             "memfd_create",
+            // What the code makes itself.
+            "gettid",
+            "process_vm_readv",
         ];
         let stop: Vec<_> = often.into_iter().filter(|name| row(name, false).is_none()).collect();
         assert!(stop.is_empty(), "{stop:?}");
