@@ -40,18 +40,9 @@ fn sibling(of: &Path, to: &Path, host: &str, seconds: i64) {
         let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
         digits.chunks(2).map(|d| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap()).collect::<Vec<u8>>()
     };
-    let other: String = uuid
-        .chars()
-        .map(|c| {
-            if c == '0' {
-                '1'
-            } else if c == '-' {
-                c
-            } else {
-                '0'
-            }
-        })
-        .collect();
+    // Each digit is the next one: bytes of zeros would be found everywhere.
+    let next = |c: char| c.to_digit(16).map_or(c, |digit| char::from_digit((digit + 1) % 16, 16).expect("a digit"));
+    let other: String = uuid.chars().map(next).collect();
     let metadata = metadata
         .replace(uuid, &other)
         .replace(&format!("hostname = \"{}\"", after("hostname = \"")), &format!("hostname = \"{host}\""))

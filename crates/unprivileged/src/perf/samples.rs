@@ -11,7 +11,7 @@ use events::layout::Layout;
 use events::stream::Scope;
 use events::{Event, StreamId};
 use lang::{Context, Verdict};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use sys::perf::record::{Registers as User, Sample, Stamp};
 use unwind::patched::Patched;
@@ -41,7 +41,10 @@ struct Enabled {
 /// Makes events of samples.
 pub struct Samples {
     enabled: Vec<Enabled>,
-    reported: HashSet<u64>,
+    /// The stacks that were reported, and with which time.
+    reported: HashMap<u64, u64>,
+    /// The last of these times.
+    last: u64,
     frames: Vec<u64>,
     event: Vec<u8>,
     /// What was counted of stacks.
@@ -58,7 +61,8 @@ impl Samples {
         };
         Samples {
             enabled: (1..).zip(enablings.iter().filter_map(|e| Some((e.id, e.probe()?)))).map(enabled).collect(),
-            reported: HashSet::new(),
+            reported: HashMap::new(),
+            last: 0,
             frames: Vec::new(),
             event: Vec::new(),
             stacks: StackCounts { endings: vec![0; Ended::ALL.len()], ..StackCounts::default() },
@@ -94,8 +98,10 @@ impl Samples {
         }
         let most = e.fields.iter().find_map(|f| if let Source::UserStack(n) = f { Some(*n) } else { None });
         if let Some(most) = most {
-            let id = self.stack(usize::from(most), sample, walked, processes, each);
-            self.encode(nth, sample, processes, id);
+            let (id, reported) = self.stack(usize::from(most), sample, walked, processes, each);
+            // A record that comes late may have a stack that was reported with a later time: its event is moved behind the report.
+            let stamp = Stamp { time: sample.stamp.time.max(reported + 1), ..sample.stamp };
+            self.encode(nth, &Sample { stamp, ..*sample }, processes, id);
         }
         let enabled = &mut self.enabled[nth];
         enabled.counts.recorded += 1;
@@ -168,7 +174,7 @@ impl Samples {
         false
     }
 
-    /// Walks the stack of a sample and reports it, if it was not reported before; its id.
+    /// Walks the stack of a sample and reports it, if it was not reported before; its id, and the time of the report.
     fn stack(
         &mut self,
         most: usize,
@@ -176,7 +182,7 @@ impl Samples {
         walked: Walked<'_>,
         processes: &mut Processes,
         each: Each<'_>,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let (pid, tid, time) = (sample.stamp.pid, sample.stamp.tid, sample.stamp.time);
         let (mut ended, mut guessed) = match walked {
             Some(walked) => self.keep(most, walked),
@@ -191,19 +197,21 @@ impl Samples {
         if self.reported.len() >= MOST_STACKS {
             self.reported.clear();
         }
-        if self.reported.insert(id) {
-            let schema = &events::generated::P_STACK;
-            let Some(layout) = events::registry::layout(schema.id) else { return 0 };
-            let frames: Vec<u8> = self.frames.iter().flat_map(|f| f.to_le_bytes()).collect();
-            // Of one moment, the streams of CPUs come first: the report is to stand before its event.
-            let time = time.saturating_sub(1);
-            let fixed = Fixed { time, cap: 1, tid, pid, ..Fixed::default() };
-            self.event.clear();
-            encode::fixed(&mut self.event, schema, layout, &fixed, &[1, id, 0, ended as u64, guessed]);
-            encode::many_tail(&mut self.event, &frames, 8);
-            each(StreamId::STACKS, &self.event);
+        if let Some(time) = self.reported.get(&id) {
+            return (id, *time);
         }
-        id
+        let schema = &events::generated::P_STACK;
+        let Some(layout) = events::registry::layout(schema.id) else { return (0, 0) };
+        let frames: Vec<u8> = self.frames.iter().flat_map(|f| f.to_le_bytes()).collect();
+        // Of one moment, the streams of CPUs come first: the report is to stand before its event. Times of its own stream rise.
+        self.last = self.last.max(time.saturating_sub(1));
+        let fixed = Fixed { time: self.last, cap: 1, tid, pid, ..Fixed::default() };
+        self.event.clear();
+        encode::fixed(&mut self.event, schema, layout, &fixed, &[1, id, 0, ended as u64, guessed]);
+        encode::many_tail(&mut self.event, &frames, 8);
+        each(StreamId::STACKS, &self.event);
+        self.reported.insert(id, self.last);
+        (id, self.last)
     }
 
     /// Takes frames as they are, as far as they are wanted.
