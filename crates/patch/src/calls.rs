@@ -15,8 +15,10 @@ use std::ops::Range;
 
 /// Bytes of a stub.
 pub const STUB: usize = 64;
-/// Bytes of a `syscall`.
-pub const SYSCALL: u64 = 2;
+/// The instruction `syscall`.
+pub const INSTRUCTION: [u8; 2] = [0x0f, 0x05];
+/// Its bytes.
+pub const SYSCALL: u64 = INSTRUCTION.len() as u64;
 /// Bytes of a jump.
 const JUMP: u64 = 5;
 /// The most bytes of an instruction that has room in a stub.
@@ -168,7 +170,7 @@ pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
     rest[3..7].copy_from_slice(&((WORDS - len) as u32 - 7).to_le_bytes());
     rest[7..9].copy_from_slice(&[0xff, 0x25]);
     rest[9..13].copy_from_slice(&((WORDS - len) as u32 + 16 - 13).to_le_bytes());
-    rest[13..15].copy_from_slice(&[0x0f, 0x05]);
+    rest[13..15].copy_from_slice(&INSTRUCTION);
     rest[15..20].copy_from_slice(&jump(at + len + RAW + SYSCALL, back)?);
     for (to, word) in bytes[WORDS as usize..].chunks_exact_mut(8).zip([back, raw, code, from]) {
         to.copy_from_slice(&word.to_le_bytes());
@@ -176,7 +178,7 @@ pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
     Some(bytes)
 }
 
-/// Where a thread that stands in a stub is in the program: `words` are those at [`WORDS`], and `offset` is where it stands. None: at the call.
+/// The program's address for a thread at an `offset` in a stub, whose words (at [`WORDS`]) are these. None: the thread is in its call.
 pub fn in_program(words: &[u64; 4], offset: u64) -> Option<u64> {
     let [back, _, _, from] = *words;
     let call = back.checked_sub(SYSCALL)?.checked_sub(from)?.checked_add(RAW)?;
@@ -200,7 +202,7 @@ pub fn patches(syscall: u64, way: Way, stub: u64, hole: &[u8]) -> Option<Vec<Pat
             let to = jump(at, stub)?.to_vec();
             let short = i8::try_from(at.wrapping_sub(syscall + SYSCALL) as i64).ok()?;
             let first = Patch { at, old: hole.get(..JUMP as usize)?.to_vec(), new: to };
-            vec![first, Patch { at: syscall, old: vec![0x0f, 0x05], new: vec![0xeb, short as u8] }]
+            vec![first, Patch { at: syscall, old: INSTRUCTION.to_vec(), new: vec![0xeb, short as u8] }]
         }
     })
 }

@@ -51,7 +51,7 @@ impl Splits<'_> {
 }
 
 impl<'f> Debug<'f> {
-    /// The same, with its split files.
+    /// This debug information, with its split files.
     pub fn with_split_files(mut self, open: Open<'f>) -> Debug<'f> {
         self.splits = Some(Splits { open, package: OnceCell::new(), units: RefCell::default() });
         self

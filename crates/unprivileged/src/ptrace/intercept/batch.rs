@@ -36,10 +36,12 @@ impl Batch {
         let mut pages = Pages { tid, pages: BTreeMap::new() };
         let mut made = HashSet::new();
         for Patched { at, from, way, stub, patches } in self.0 {
-            if !patches.iter().all(|patch| pages.has(patch.at, &patch.old)) || !pages.has(at, &[0x0f, 0x05]) {
+            if !patches.iter().all(|patch| pages.has(patch.at, &patch.old)) || !pages.has(at, &calls::INSTRUCTION) {
                 continue;
             }
-            pages.put(stub.0, &stub.1);
+            if !pages.put(stub.0, &stub.1) {
+                continue;
+            }
             if let Way::Hole(hole) = way {
                 image.areas.use_hole(hole, at);
             }
@@ -49,7 +51,11 @@ impl Batch {
             }
             for patch in &patches {
                 image.patched.insert(patch.at);
-                if alone { pages.put(patch.at, &patch.new) } else { write(tid, patch)? }
+                if alone {
+                    pages.put(patch.at, &patch.new);
+                } else {
+                    write(tid, patch)?;
+                }
             }
             made.insert(from);
         }
@@ -84,13 +90,13 @@ impl Pages {
         bytes.iter().zip(from..).all(|(old, at)| self.byte(at).is_some_and(|byte| *byte == *old))
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) {
-        for (new, at) in bytes.iter().zip(at..) {
-            if let Some(byte) = self.byte(at) {
-                *byte = *new;
-                self.pages.entry(at & !(PAGE - 1)).and_modify(|page| page.1 = true);
-            }
-        }
+    /// Puts bytes there. False: not all of them, because some memory cannot be read.
+    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
+        bytes.iter().zip(at..).all(|(new, at)| {
+            let is_there = self.byte(at).map(|byte| *byte = *new).is_some();
+            self.pages.entry(at & !(PAGE - 1)).and_modify(|page| page.1 |= is_there);
+            is_there
+        })
     }
 
     /// Writes those that have changed.

@@ -282,7 +282,7 @@ impl Intercept {
         self.images.remove(&pid);
     }
 
-    /// Where a thread is in the program that stands in a stub, or on the way there; none: it does not.
+    /// The program's address for a thread that is in a stub or a hole; none: it is in neither.
     pub fn in_program(&self, (pid, tid): (i32, i32), pc: u64) -> Option<u64> {
         let image = self.images.get(&pid)?.borrow();
         if !image.areas.has(pc) {

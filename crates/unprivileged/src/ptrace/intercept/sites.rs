@@ -15,8 +15,6 @@ use sys::maps::{Map, PROT_EXEC};
 const PROT_WRITE: u32 = 2;
 /// Bytes of an area of stubs: those of all sites of a C library and its loader.
 pub const AREA: u64 = 64 << 10;
-/// The instruction.
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// What a jump reaches, less what lies between.
 const REACH: u64 = (1 << 31) - (1 << 20);
 /// The most files that are remembered.
@@ -115,8 +113,8 @@ impl Files {
     /// How the `syscall` at an address is patched, at which a call with this number has stopped so often; none: it is not, or not yet.
     pub fn place(&mut self, pid: i32, at: u64, number: u64, stops: u32, areas: &Areas) -> Option<Place> {
         let mut before = [0; 8];
-        let read = sys::mem::read(pid, at - 6, &mut before).ok()?;
-        if read != before.len() || before[6..] != SYSCALL || areas.has(at) {
+        let read = sys::mem::read(pid, at.checked_sub(6)?, &mut before).ok()?;
+        if read != before.len() || before[6..] != calls::INSTRUCTION || areas.has(at) {
             return None;
         }
         // Of what is no file's, or may be written, nobody knows what becomes of it.
