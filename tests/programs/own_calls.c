@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { ROUNDS = 3000 };
@@ -228,6 +229,69 @@ static void *sets_gs(void *nothing) {
     return (void *)(long)(base == (long)own && !sum) + (nothing != 0);
 }
 
+// Calls with several instructions in front: the register that one of them saves, the other ways into them, and the time at which a handler sees each.
+__asm__(".text\n.balign 16\n.type fronts, @function\nfronts:\n.cfi_startproc\n"
+        // rdi: which way in. The kernel takes 0 from its stack as a descriptor that is closed.
+        "sub $40, %rsp\n.cfi_adjust_cfa_offset 40\n movq $-1, 8(%rsp)\n movq $0, 16(%rsp)\n mov $77, %eax\n mov $1, %edx\n"
+        "test %edi, %edi\n jne 1f\n"
+        "mov 16(%rsp), %rsi\n mov %eax, %r8d\n mov 8(%rsp), %edi\n xor %eax, %eax\n syscall\n jmp 3f\n"
+        "1: mov %eax, %r8d\n cmp $2, %edi\n je 2f\n"
+        "movl $5, 24(%rsp)\n addl $1, 24(%rsp)\n xor $0x80, %r8d\n mov $39, %eax\n syscall\n"
+        "mov 24(%rsp), %eax\n jmp 3f\n"
+        "2: mov $0x6e, %eax\n xor $1, %r8d\n xor $2, %r8d\n syscall\n"
+        "mov $6, %eax\n 3: shl $32, %r8\n mov %eax, %eax\n or %r8, %rax\n add $40, %rsp\n.cfi_adjust_cfa_offset -40\n ret\n"
+        ".cfi_endproc\n.size fronts, .-fronts\n");
+extern long fronts(long way);
+static volatile sig_atomic_t seen, elsewhere;
+static unsigned long first, last;
+static void looks(int signal, siginfo_t *info, void *context) {
+    unsigned long pc = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    seen += signal && info;
+    elsewhere += pc - first > last - first;
+}
+// Of all code of the program and its libraries, at both ends of which nothing else is.
+static void bounds(void) {
+    char line[4096];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    first = -1, last = 0;
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx r-xp", &from, &to) != 2 || !strstr(line, "/") || strstr(line, "memfd")) continue;
+        if (!strstr(line, " r-xp ")) continue;
+        first = from < first ? from : first, last = to > last ? to : last;
+    }
+    fclose(maps);
+}
+static void several(void) {
+    long wrong = 0;
+    struct sigaction action = {.sa_sigaction = looks, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    bounds();
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &often, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        wrong += fronts(0) != (77l << 32 | (unsigned)-EBADF);
+        wrong += fronts(1) != ((77l ^ 0x80) << 32 | 6);
+        wrong += fronts(2) != ((77l ^ 3) << 32 | 6);
+    }
+    setitimer(ITIMER_REAL, &never, 0);
+    printf("fronts: %ld wrong, %d elsewhere\n", wrong, (int)elsewhere);
+}
+// One instruction at a time, with the trap flag.
+static void single_steps(void) {
+    struct sigaction action = {.sa_sigaction = looks, .sa_flags = SA_SIGINFO};
+    for (int i = 0; i < 100; i++) fronts(i % 3), getppid(), close(-1);
+    bounds();
+    seen = elsewhere = 0;
+    sigaction(SIGTRAP, &action, 0);
+    for (int i = 0; i < 3; i++) {
+        __asm__ volatile("pushfq\n orq $0x100, (%%rsp)\n popfq" ::: "memory", "cc");
+        getppid(), close(-1), syscall(SYS_getpid), fronts(i);
+        __asm__ volatile("pushfq\n andq $~0x100, (%%rsp)\n popfq" ::: "memory", "cc");
+    }
+    printf("single steps: %d, %d elsewhere\n", (int)seen, (int)elsewhere);
+}
+
 static volatile sig_atomic_t traps;
 static void on_trap(int sig) { traps += sig == SIGTRAP; }
 
@@ -242,6 +306,8 @@ int main(void) {
     faults();
     cancels();
     children();
+    several();
+    single_steps();
     signal(SIGTRAP, on_trap);
     for (int i = 0; i < 50; i++) {
         __asm__ volatile("int3");

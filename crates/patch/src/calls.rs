@@ -1,16 +1,17 @@
 //! Patches of `syscall` instructions: where a jump goes in front of one, or in its place, and the stub that it leads to.
 //!
 //! ```text
-//!  mov REGISTER, NUMBER   (5 bytes or more) ─► jmp stub   the instruction is in the stub; `syscall` stays as it is
-//!  syscall                (2 bytes) ─► jmp hole           where another instruction is in front of it
+//!  instruction (5 bytes or more) ─► jmp stub   up to `syscall`, instructions are in the stub; all but the first stay where they are, too
+//!  syscall     (2 bytes) ─► jmp hole           where no such instruction is in front of it
 //!  hole: 5 bytes of padding between two functions ─► jmp stub
 //!
-//!  stub:  mov … │ lea r11, [words] │ jmp [code] │ syscall; jmp back │ words: back, raw, code, from
+//!  stub:  instructions │ lea r11, [words] │ jmp [code] │ syscall; jmp back │ words: back, raw, code, from
 //! ```
 //!
-//! Whatever jumps to the `syscall`, or to the instruction in front of it, or was in it, finds it or the jump in its place.
+//! Whatever jumps to the `syscall`, or to one of the instructions in front of it, or was in one, finds it or the jump in its place. The stub's own
+//! `syscall` is for holes.
 
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::ops::Range;
 
 /// Bytes of a stub.
@@ -20,50 +21,62 @@ pub const INSTRUCTION: [u8; 2] = [0x0f, 0x05];
 /// Its bytes.
 pub const SYSCALL: u64 = INSTRUCTION.len() as u64;
 /// Bytes of a jump.
-const JUMP: u64 = 5;
-/// The most bytes of an instruction that has room in a stub.
-const MOST: usize = 12;
+pub const JUMP: u64 = 5;
 /// Where the words of a stub are.
 pub const WORDS: u64 = 32;
-/// Where its own `syscall` is, behind its instruction.
+/// Where its own `syscall` is, behind its instructions.
 const RAW: u64 = 13;
+/// The most bytes of instructions that have room in a stub.
+const MOST: usize = (WORDS - RAW) as usize;
 const INT3: u8 = 0xcc;
 
 /// How a `syscall` is patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// At the instruction in front of it, which is this one.
+    /// At these instructions in front of it.
     Front(Front),
     /// In its place, by way of the hole at this address.
     Hole(u64),
 }
 
-/// An instruction that loads a number into a register. It may be executed twice, and anywhere.
+/// The instructions in front of a `syscall`, of which a jump can replace the first. They may be executed anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Front {
     bytes: [u8; MOST],
     len: u8,
+    repeats: bool,
 }
 
 impl Front {
-    /// Its bytes.
+    /// Their bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Takes an instruction, if it is one.
+    /// Whether they may be executed twice: it is one that loads a number into a register.
+    pub fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    /// Takes an instruction, if it is one that loads a number.
     fn of(instruction: &Instruction, bytes: &[u8]) -> Option<Front> {
-        let moves = match instruction.code() {
-            Code::Mov_r32_imm32 | Code::Mov_r64_imm64 => true,
-            Code::Mov_rm64_imm32 => instruction.op0_kind() == OpKind::Register,
-            _ => false,
-        };
-        let fits = moves && (JUMP as usize..=MOST).contains(&bytes.len());
-        (fits && instruction.op0_register().full_register() != Register::RSP).then(|| {
-            let mut front = Front { bytes: [0; MOST], len: bytes.len() as u8 };
-            front.bytes[..bytes.len()].copy_from_slice(bytes);
-            front
-        })
+        let fits = loads_number(instruction) && bytes.len() >= JUMP as usize;
+        if fits { Front::copy(bytes, true) } else { None }
+    }
+
+    /// Takes the last of these instructions: as few as begin with one that a jump can replace. `lengths` has the bytes of each.
+    fn run(instructions: &[(Instruction, usize)], code: &[u8]) -> Option<Front> {
+        let first = instructions.iter().rposition(|(_, len)| *len >= JUMP as usize)?;
+        let taken = &instructions[first..];
+        let repeats = matches!(taken, [(instruction, _)] if loads_number(instruction));
+        let len: usize = taken.iter().map(|(_, len)| len).sum();
+        Front::copy(code.get(code.len().checked_sub(len)?..)?, repeats)
+    }
+
+    fn copy(from: &[u8], repeats: bool) -> Option<Front> {
+        let mut front = Front { bytes: [0; MOST], len: from.len() as u8, repeats };
+        front.bytes.get_mut(..from.len())?.copy_from_slice(from);
+        Some(front)
     }
 
     /// `mov eax, NUMBER`, if that is what the 6 bytes in front of a `syscall` end with.
@@ -76,19 +89,38 @@ impl Front {
     }
 }
 
-/// A `syscall` with an instruction in front of it that a jump can replace.
+fn loads_number(instruction: &Instruction) -> bool {
+    let moves = match instruction.code() {
+        Code::Mov_r32_imm32 | Code::Mov_r64_imm64 => true,
+        Code::Mov_rm64_imm32 => instruction.op0_kind() == OpKind::Register,
+        _ => false,
+    };
+    moves && instruction.op0_register().full_register() != Register::RSP
+}
+
+/// Whether an instruction does the same elsewhere: it says nothing of its own address, and the next one follows it. The stack stays where it is.
+fn may_move(instruction: &Instruction) -> bool {
+    let moves_stack = instruction.stack_pointer_increment() != 0
+        || (instruction.op0_kind() == OpKind::Register && instruction.op0_register().full_register() == Register::RSP);
+    instruction.flow_control() == FlowControl::Next
+        && !instruction.is_privileged()
+        && !instruction.is_ip_rel_memory_operand()
+        && !moves_stack
+}
+
+/// A `syscall` with instructions in front of it, of which a jump can replace the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Address of the `syscall`.
     pub at: u64,
-    /// The instruction.
+    /// The instructions.
     pub front: Front,
     /// The number of the call, where instructions before say it.
     pub number: Option<u32>,
 }
 
 impl Site {
-    /// Where the instruction in front is.
+    /// Where the instructions in front begin.
     pub fn from(&self) -> u64 {
         self.at - u64::from(self.front.len)
     }
@@ -105,11 +137,11 @@ pub struct Patch {
     pub new: Vec<u8>,
 }
 
-/// The `syscall` instructions of a function that can be patched at the instruction in front. `code` is the whole function, which begins at `start`.
+/// The `syscall` instructions of a function that can be patched at instructions in front. `code` is the whole function, which begins at `start`.
 /// Behind bytes that are no instruction nothing is found.
 pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-    let (mut instruction, mut front, mut number, mut found) = (Instruction::default(), None, None, vec![]);
+    let (mut instruction, mut before, mut number, mut found) = (Instruction::default(), vec![], None, vec![]);
     while decoder.can_decode() {
         let from = decoder.position();
         decoder.decode_out(&mut instruction);
@@ -118,14 +150,24 @@ pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
         match instruction.code() {
             Code::INVALID => break,
             Code::Syscall => {
+                let front = Front::run(&before, &code[..from]);
                 found.extend(front.map(|front| Site { at: instruction.ip(), front, number }));
                 number = None;
             }
             Code::Mov_r32_imm32 if to == Register::RAX => number = Some(instruction.immediate32()),
+            Code::Xor_rm32_r32 | Code::Xor_r32_rm32
+                if [instruction.op0_register(), instruction.op1_register()] == [Register::EAX; 2] =>
+            {
+                number = Some(0);
+            }
             _ if keeps && to != Register::RAX => {}
             _ => number = None,
         }
-        front = code.get(from..decoder.position()).and_then(|bytes| Front::of(&instruction, bytes));
+        if may_move(&instruction) {
+            before.push((instruction, decoder.position() - from));
+        } else {
+            before.clear();
+        }
     }
     found
 }
@@ -170,8 +212,10 @@ pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
     rest[3..7].copy_from_slice(&((WORDS - len) as u32 - 7).to_le_bytes());
     rest[7..9].copy_from_slice(&[0xff, 0x25]);
     rest[9..13].copy_from_slice(&((WORDS - len) as u32 + 16 - 13).to_le_bytes());
-    rest[13..15].copy_from_slice(&INSTRUCTION);
-    rest[15..20].copy_from_slice(&jump(at + len + RAW + SYSCALL, back)?);
+    if front.is_empty() {
+        rest[13..15].copy_from_slice(&INSTRUCTION);
+        rest[15..20].copy_from_slice(&jump(at + RAW + SYSCALL, back)?);
+    }
     for (to, word) in bytes[WORDS as usize..].chunks_exact_mut(8).zip([back, raw, code, from]) {
         to.copy_from_slice(&word.to_le_bytes());
     }
@@ -181,9 +225,13 @@ pub fn stub(at: u64, syscall: u64, way: Way, code: u64) -> Option<[u8; STUB]> {
 /// The program's address for a thread at an `offset` in a stub, whose words (at [`WORDS`]) are these. None: the thread is in its call.
 pub fn in_program(words: &[u64; 4], offset: u64) -> Option<u64> {
     let [back, _, _, from] = *words;
-    let call = back.checked_sub(SYSCALL)?.checked_sub(from)?.checked_add(RAW)?;
+    let syscall = back.checked_sub(SYSCALL)?;
+    let len = syscall.checked_sub(from)?;
+    let call = len.checked_add(RAW)?;
     match offset {
-        _ if offset < call => Some(from),
+        // The instructions behind the first are where they were, too.
+        _ if offset < len => Some(from + offset),
+        _ if offset < call => Some(syscall),
         _ if offset == call + SYSCALL => Some(back),
         _ => None,
     }
@@ -259,9 +307,10 @@ mod tests {
         let found = sites(&code.concat(), 0x1000);
         let len = |n: usize| code[..n].concat().len() as u64;
         let places: Vec<_> = found.iter().map(|s| (s.from(), s.at, s.number)).collect();
-        let [openat, other, last] = [len(4), len(5), len(6)].map(|at| 0x1000 + at);
+        let [nop, openat, other, last] = [len(2), len(4), len(5), len(6)].map(|at| 0x1000 + at);
         let wanted = [
             (0x1004, 0x1009, Some(0)),
+            (nop, nop + 6, Some(257)),
             (openat + 8, openat + 13, Some(257)),
             (other, other + 5, None),
             (last, last + 5, Some(39)),
@@ -276,17 +325,57 @@ mod tests {
         let bytes = stub(0x5000, 0x1000, Way::Front(number(39)), 0x10fe_0000_0000).unwrap();
         use Mnemonic::{Jmp, Lea, Mov, Syscall};
         let lines = code(0x5000, &bytes);
-        assert_eq!(lines, [(Mov, 0), (Lea, 0x5020), (Jmp, 0x5030), (Syscall, 0), (Jmp, 0x1002)]);
+        assert_eq!(lines[..3], [(Mov, 0), (Lea, 0x5020), (Jmp, 0x5030)]);
         let word = |bytes: &[u8], at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
         let words = [32, 40, 48, 56].map(|at| word(&bytes, at));
         assert_eq!(words, [0x1002, 0x1000, 0x10fe_0000_0000, 0xffb]);
         let found = [0, 5, 12, 18, 20].map(|offset| in_program(&words, offset));
-        assert_eq!(found, [Some(0xffb), Some(0xffb), Some(0xffb), None, Some(0x1002)]);
+        assert_eq!(found, [Some(0xffb), Some(0x1000), Some(0x1000), None, Some(0x1002)]);
         let by_hole = stub(0x5000, 0x1000, Way::Hole(0x1040), 1).unwrap();
-        assert_eq!(code(0x5000, &by_hole)[..3], [(Lea, 0x5020), (Jmp, 0x5030), (Syscall, 0)]);
+        assert_eq!(code(0x5000, &by_hole)[..4], [(Lea, 0x5020), (Jmp, 0x5030), (Syscall, 0), (Jmp, 0x1002)]);
         let words = [32, 40, 48, 56].map(|at| word(&by_hole, at));
         assert_eq!(words, [0x1002, 0x500d, 1, 0x1000]);
         assert_eq!([7, 13, 15].map(|offset| in_program(&words, offset)), [Some(0x1000), None, Some(0x1002)]);
+    }
+
+    #[test]
+    fn several_instructions_are_in_a_stub() {
+        // mov rsi, [rsp + 16]; mov r8d, eax; mov edi, [rsp + 8]; xor eax, eax; syscall
+        let read = [
+            &[0x48, 0x8b, 0x74, 0x24, 0x10][..],
+            &[0x41, 0x89, 0xc0],
+            &[0x8b, 0x7c, 0x24, 0x08],
+            &[0x31, 0xc0],
+            &INSTRUCTION,
+        ];
+        let found = sites(&[&[0x90][..], &read.concat()].concat(), 0x1000);
+        let [site] = found[..] else { panic!("{found:?}") };
+        assert_eq!((site.from(), site.at, site.number, site.front.repeats()), (0x1001, 0x100f, Some(0), false));
+        let bytes = stub(0x5000, site.at, Way::Front(site.front), 1).unwrap();
+        use Mnemonic::{Jmp, Lea, Mov, Xor};
+        assert_eq!(code(0x5000, &bytes), [(Mov, 0), (Mov, 0), (Mov, 0), (Xor, 0), (Lea, 0x5020)]);
+        assert_eq!(code(0x500e, &bytes[14..])[..2], [(Lea, 0x5020), (Jmp, 0x5030)]);
+        // A thread in the stub is where it would be without it.
+        let words = [32, 40].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()));
+        let words = [words[0], words[1], 1, site.from()];
+        let found = [0, 5, 8, 12, 14, 21].map(|offset| in_program(&words, offset));
+        assert_eq!(found, [0x1001, 0x1006, 0x1009, 0x100d, 0x100f, 0x100f].map(Some));
+        let made = patches(site.at, Way::Front(site.front), 0x5000, &[]).unwrap();
+        assert_eq!((&made[0].old[..], &made[0].new[5..]), (&read.concat()[..14], &read.concat()[5..14]));
+    }
+
+    #[test]
+    fn what_says_something_of_its_place_stays() {
+        let sites_of = |parts: &[&[u8]]| sites(&parts.concat(), 0x1000).len();
+        let long = &[0x48, 0x8b, 0x74, 0x24, 0x10][..];
+        assert_eq!(sites_of(&[long, &[0x31, 0xff], &INSTRUCTION]), 1);
+        // lea rsi, [rip + 16]; call; je; sub rsp, 256; push: none of them, and nothing across them.
+        let relative = &[0x48, 0x8d, 0x35, 16, 0, 0, 0][..];
+        for parts in [relative, &[0xe8, 0, 0, 0, 0], &[0x74, 0], &[0x48, 0x81, 0xec, 0, 1, 0, 0], &[0x55]] {
+            assert_eq!(sites_of(&[long, parts, &[0x31, 0xff], &INSTRUCTION]), 0, "{parts:x?}");
+        }
+        // Too many bytes.
+        assert_eq!(sites_of(&[long, &[0x41, 0x89, 0xc0].repeat(5), &INSTRUCTION]), 0);
     }
 
     #[test]

@@ -309,6 +309,11 @@ impl Slot {
         self.memory.word(self.base() + word).store(to, Ordering::Release);
     }
 
+    /// Whether the thread is behind a call, and its record is not complete: its end may be before now. Otherwise, what is not complete now ends after now.
+    pub fn is_behind(&self) -> bool {
+        self.get(slot::STATE) == 3
+    }
+
     /// Appends the records that are complete to `out`, and calls `each` with where each begins there. False: what the process has written there
     /// is no such records: some are lost.
     pub fn drain(&mut self, out: &mut Vec<u8>, mut each: impl FnMut(usize)) -> bool {

@@ -80,6 +80,8 @@ pub struct Thread {
     pub began: u64,
     /// See `began`.
     pub noticed: u64,
+    /// It executes single instructions: where it is after a jump that is not the program's.
+    pub stepped: u64,
 }
 
 impl Thread {
@@ -105,6 +107,7 @@ impl Thread {
             ended: 0,
             began: 0,
             noticed: 0,
+            stepped: 0,
         }
     }
 

@@ -247,10 +247,10 @@ impl Tracer {
         loop {
             queue.extend(self.later.drain(..));
             if queue.is_empty() {
-                // While much is recorded, stops are looked for and not waited for.
-                let much = self.drain();
+                self.drain();
                 self.pace();
-                match ptrace::wait(!much) {
+                // To look for stops without a wait would be worse: a stop takes several times as long where its tracer runs on another processor.
+                match ptrace::wait(true) {
                     Ok(Some(s)) => queue.push_back(s),
                     Ok(None) => {}
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => self.tick(),

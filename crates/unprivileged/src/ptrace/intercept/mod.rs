@@ -196,6 +196,12 @@ impl Intercept {
             }
         }
         let Some(place) = place else { return Ok(None) };
+        let begins_again = match place.way {
+            // It is patched: a thread has come to the call itself.
+            Way::Front(front) if image.patched.contains(&(here.at - front.bytes().len() as u64)) => return Ok(None),
+            Way::Front(front) => front.repeats(),
+            Way::Hole(_) => true,
+        };
         let mut batch = Batch::default();
         let from = batch.add(image, here.at, place.way, &place.hole);
         if image.files.insert(place.map.file) {
@@ -207,7 +213,7 @@ impl Intercept {
             }
         }
         let made = batch.write(image, guest.tid(), here.alone)?;
-        Ok(from.filter(|from| made.contains(from)))
+        Ok(from.filter(|from| begins_again && made.contains(from)))
     }
 
     /// Makes the memory that a process records calls in, and gives its thread a slot; maps an area of stubs too, if there is one to be mapped. False:
@@ -293,6 +299,20 @@ impl Intercept {
             *word = ptrace::read_word(tid, at).ok()?;
         }
         calls::in_program(&words, offset)
+    }
+
+    /// A thread that executes single instructions (the trap flag) has executed one that is not the program's, a jump to a stub: where it goes on, and
+    /// where it is after another such jump. Neither has a signal.
+    pub fn stepped(&self, (pid, tid): (i32, i32), pc: u64) -> Option<(u64, u64)> {
+        let image = self.images.get(&pid)?.borrow();
+        let word = |at: u64| ptrace::read_word(tid, at).ok();
+        if let Some(at) = image.areas.of_hole(pc) {
+            let distance = (word(pc)? >> 8) as i32;
+            let stub = pc.wrapping_add_signed(calls::JUMP as i64 + i64::from(distance));
+            let raw = word(stub + calls::WORDS + 8).filter(|_| image.areas.has(stub))?;
+            return Some((raw, at + calls::SYSCALL));
+        }
+        (image.areas.has(pc) && pc.is_multiple_of(calls::STUB as u64)).then_some((pc, 0))
     }
 
     /// A thread has found a breakpoint where a patch was made at that moment: where it goes on.

@@ -94,7 +94,7 @@ pub type Identity = (u32, u32, u64);
 /// What is known of a file, by offsets in it.
 #[derive(Default)]
 struct File {
-    /// Instructions in front of sites at which a thread has stopped; whether that they are such is seen in the file, too.
+    /// Instructions in front of sites at which a thread has stopped; whether it was seen in the file that they are.
     sites: BTreeMap<u64, (Site, bool)>,
     /// Where its functions lie, if they were looked for.
     functions: Option<Option<Rc<Functions>>>,
@@ -199,7 +199,7 @@ impl Functions {
         let file = sys::maps::open(pid, map.range, &map.path, map.file).ok()?;
         file.read_exact_at(&mut code, self.headers.offset_of(function.start)?).ok()?;
         let site = calls::sites(&code, function.start).into_iter().find(|site| site.at == own)?;
-        (site.from() != function.start && !may_begin_function(site.from())).then_some(site)
+        (site.from() != function.start).then_some(site)
     }
 
     /// A hole near a site, and its bytes.

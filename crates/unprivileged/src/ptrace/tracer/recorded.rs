@@ -18,12 +18,16 @@ const BUSY: u32 = 400;
 const IDLE: u32 = 10_000;
 /// How often the ptracer wakes otherwise, µs.
 pub const ALWAYS: u32 = 100_000;
+/// How far two readings of the clocks, and what a processor sees of another one's memory, may be apart, ns.
+const SKEW: u64 = 20_000;
+/// How long a record that is not complete is waited for, ns.
+const LATEST: u64 = 100_000_000;
 /// Looks without a record until they become rare.
 const PATIENCE: u32 = 64;
-/// Bytes of records at once after which more are looked for at once.
-const MANY: usize = 16 << 10;
 
 const SIGTRAP: i32 = 5;
+/// An instruction was executed with the trap flag (`include/uapi/asm-generic/siginfo.h`).
+const TRAP_TRACE: i32 = 2;
 const SIGBUS: i32 = 7;
 const SIGSEGV: i32 = 11;
 const SIGSTOP: i32 = 19;
@@ -40,22 +44,25 @@ pub struct Batch {
     idle: u32,
     /// How often the ptracer wakes, µs.
     every: u32,
+    /// All calls that have ended until then are events.
+    settled: u64,
 }
 
 impl Tracer {
-    /// Makes events of what was recorded until now, in the order of time. Whether there was much.
-    pub(super) fn drain(&mut self) -> bool {
-        let Some(code) = self.intercept.as_mut() else { return false };
+    /// Makes events of what was recorded until now, in the order of time.
+    pub(super) fn drain(&mut self) {
+        let Some(code) = self.intercept.as_mut() else { return };
         let began = time::monotonic();
-        let Batch { bytes, ends, idle, .. } = &mut self.batch;
+        let Batch { bytes, ends, idle, settled, .. } = &mut self.batch;
         bytes.clear();
         ends.clear();
-        let mut lost = 0;
-        let mut slots = 0;
+        let (mut lost, mut slots, mut behind) = (0, 0, false);
         for (tid, t) in &mut self.threads {
             let Some(slot) = &mut t.slot else { continue };
             slots += 1;
             let first = ends.len();
+            // A record that becomes complete from here on is that of a call which ends after `began`.
+            behind |= slot.is_behind();
             if !slot.drain(bytes, |at| ends.push((0, *tid, at))) {
                 lost += 1;
             }
@@ -65,11 +72,12 @@ impl Tracer {
         }
         (0..lost).for_each(|_| self.out.control().drop_event(None));
         self.out.in_order(slots > 0 && self.threads.len() > 1);
-        let settled = (slots > 0).then_some(began);
+        *settled = if behind { (*settled).max(began.saturating_sub(LATEST)) } else { began.saturating_sub(SKEW) };
+        let settled = (slots > 0).then_some(*settled);
         if ends.is_empty() {
             self.out.settle(settled);
             *idle = idle.saturating_add(1);
-            return false;
+            return;
         }
         *idle = 0;
         code.clock.look();
@@ -77,7 +85,7 @@ impl Tracer {
             ends.sort_by_key(|e| e.0);
         }
         let Tracer { threads, intercept, out, job, tails, batch, .. } = self;
-        let Some(code) = intercept else { return false };
+        let Some(code) = intercept else { return };
         let mut to = Events { code, out, limits: job.limits, tails };
         for (_, tid, at) in &batch.ends {
             if let (Some(t), Some(record)) = (threads.get_mut(tid), Record::parse(&batch.bytes[*at..])) {
@@ -85,7 +93,6 @@ impl Tracer {
             }
         }
         out.settle(settled);
-        batch.bytes.len() > MANY
     }
 
     /// Reads what a call has given, into the tails of exit: the capture bits.
@@ -170,19 +177,27 @@ impl Tracer {
     /// A signal has stopped a thread. If that is in the code, the thread leaves it first: its handler, and whatever looks at its registers, finds it where
     /// the call would have been. True: the signal was not the program's.
     pub(super) fn leave_code(&mut self, tid: i32, sig: i32) -> bool {
-        let Some(code) = &self.intercept else { return false };
+        let (Some(code), Some(t)) = (&self.intercept, self.threads.get_mut(&tid)) else { return false };
         let Ok(mut registers) = ptrace::all_registers(tid) else { return false };
-        let kernels = || ptrace::siginfo(tid).is_ok_and(|i| i32::from_le_bytes([i[8], i[9], i[10], i[11]]) > 0);
+        let cause = || ptrace::siginfo(tid).map_or(0, |i| i32::from_le_bytes([i[8], i[9], i[10], i[11]]));
         let Some(at) = intercept::at(registers.pc()) else {
-            let pid = self.who(tid).0;
-            let repeats = if sig == SIGTRAP && kernels() { code.trapped(pid, registers.pc()) } else { None };
-            if let Some(pc) = repeats.or_else(|| code.in_program((pid, tid), registers.pc())) {
+            let (pid, pc) = (t.pid, registers.pc());
+            let repeats = match if sig == SIGTRAP { cause() } else { 0 } {
+                TRAP_TRACE if std::mem::take(&mut t.stepped) == pc => Some(pc),
+                TRAP_TRACE => code.stepped((pid, tid), pc).map(|(pc, next)| {
+                    t.stepped = next;
+                    pc
+                }),
+                1.. => code.trapped(pid, pc),
+                _ => None,
+            };
+            if let Some(pc) = repeats.or_else(|| code.in_program((pid, tid), pc)) {
                 registers.set_pc(pc);
                 let _ = ptrace::set_all_registers(tid, &registers);
             }
             return repeats.is_some();
         };
-        let faults = matches!(sig, SIGSEGV | SIGBUS) && kernels();
+        let faults = matches!(sig, SIGSEGV | SIGBUS) && cause() > 0;
         match at {
             At::Entry => {
                 go(tid, &mut registers);
