@@ -172,6 +172,11 @@ pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
     found
 }
 
+/// Has the decoder make its tables, which takes as long as a few stops, before there is an instruction for it.
+pub fn prepare() {
+    let _ = Decoder::new(64, &INSTRUCTION, DecoderOptions::NONE).decode();
+}
+
 /// What can be reached from a `syscall` by a jump of two bytes.
 pub fn near(syscall: u64) -> Range<u64> {
     let back = syscall.wrapping_add(SYSCALL);

@@ -244,6 +244,7 @@ impl Tracer {
     /// Runs until nothing is left to trace.
     pub fn run(&mut self) {
         let mut queue: VecDeque<Status> = VecDeque::new();
+        self.intercept.iter().for_each(Intercept::prepare);
         loop {
             queue.extend(self.later.drain(..));
             if queue.is_empty() {

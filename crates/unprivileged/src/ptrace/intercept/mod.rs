@@ -122,6 +122,11 @@ impl Intercept {
         Intercept { rows, has_row, images: HashMap::new(), files: Files::default(), clock: Clock::new() }
     }
 
+    /// Does what can be done while a command starts.
+    pub fn prepare(&self) {
+        calls::prepare();
+    }
+
     /// Whether processes record calls with this number.
     pub fn has(&self, nr: u64) -> bool {
         self.has_row.get(nr as usize).is_some_and(|has| *has)
