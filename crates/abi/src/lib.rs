@@ -14,6 +14,7 @@
 //!  collector calls the agent's entry point in a stopped process ([`message::Invocation`]): attach, detach
 //!
 //!  stubs ──► records in chunks of the shared memory ([`shared`]) ──► read while they are written
+//!  stubs ──► tracers: their table and rules ([`built_in`])
 //! ```
 //!
 //! Everything is little-endian and laid out by `repr(C)` with explicit padding. Both sides are built from one source; [`VERSION`] tells
@@ -22,6 +23,7 @@
 
 #![no_std]
 
+pub mod built_in;
 pub mod heap;
 pub mod message;
 pub mod pattern;
@@ -34,7 +36,7 @@ pub mod tracer;
 pub mod values;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// Where the agent's file is mapped: it is linked at the beginning of this range, and loaders map a library where it is linked, if there
 /// is room. So a system call whose instruction lies here is the agent's own, not the program's. The agent's other mappings are above.

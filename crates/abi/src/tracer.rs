@@ -62,38 +62,6 @@ pub enum Operation {
     Join = 5,
 }
 
-/// What a tracer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Kind {
-    /// Calls, and with option 0 = 1 their time, by function.
-    Count = 1,
-    /// Functions that only some threads may call. Option 1: [`STOP`] and [`MAIN`]. Options 2 to 7: patterns of the names of threads that
-    /// may call them ([`crate::pattern`]), two words each; a pattern of zeros is none.
-    ThreadChecker = 2,
-    /// Callees of a function on the main thread that take too long. Option 0: the function's number; 2: the budget in ticks of the time
-    /// stamp counter; 1: [`STOP`].
-    LoopChecker = 3,
-    /// A tracer of the program, or of a library that was loaded into it.
-    Own = 4,
-    /// The recording. Option 0: the variant of its stubs; 1: the minimum of timed ones, in ticks. It is neither enabled nor disabled by
-    /// requests.
-    Graph = 5,
-}
-
-/// Bit of option 1 of a checker: the process is stopped at a violation.
-pub const STOP: u64 = 1;
-/// Bit of option 1 of [`Kind::ThreadChecker`]: the main thread may call the functions.
-pub const MAIN: u64 = 2;
-
-/// The tracers that every agent has.
-pub const BUILT_IN: [(&str, Kind); 4] = [
-    ("count", Kind::Count),
-    ("thread_checker", Kind::ThreadChecker),
-    ("loop_checker", Kind::LoopChecker),
-    ("graph", Kind::Graph),
-];
-
 /// A request. `count` targets follow.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -108,7 +76,7 @@ pub struct Request {
     pub count: u32,
     /// The tracer, filled up with NULs.
     pub name: [u8; NAME],
-    /// What its [`Kind`] says.
+    /// What the tracer's row says ([`crate::built_in::Row::options`]).
     pub options: [u64; 8],
     /// Bytes of the plan, whose descriptor comes with the request; 0: none.
     pub plan: u64,
@@ -187,7 +155,7 @@ pub struct State {
 pub struct Known {
     /// Its name, filled up with NULs.
     pub name: [u8; NAME],
-    /// A [`Kind`].
+    /// A [`crate::built_in::Kind`].
     pub kind: u32,
     /// 0: it is disabled; else its place in the order of enabling, from 1.
     pub place: u32,
@@ -195,7 +163,7 @@ pub struct Known {
     pub missed: u64,
     /// Calls that no tracer was told of, because their threads were in a tracer.
     pub nested: u64,
-    /// What it has reported: violations, or complaints of a tracer about itself. Of [`Kind::Graph`]: the collector's thread, as it
+    /// What it has reported: violations, or complaints of a tracer about itself. Of [`crate::built_in::Kind::Graph`]: the collector's thread, as it
     /// numbers itself, and [`PRELOADED`].
     pub reported: u64,
     /// Panics of it that the crate `tracer` has caught. It is told of no more calls.
@@ -276,7 +244,7 @@ pub struct Violation {
     pub thread: [u8; 16],
     /// The function's number.
     pub number: u32,
-    /// A [`Kind`]: the tracer that says so.
+    /// A [`crate::built_in::Kind`]: the tracer that says so.
     pub kind: u32,
     /// When, by the monotonic clock, in ns.
     pub time: u64,

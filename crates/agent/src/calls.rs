@@ -10,8 +10,8 @@ use crate::kernel;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{IN_TRACER, Local, local};
 use crate::{checks, chunks, counts, entries, record, shadow, sites, thread, tracers};
+use abi::built_in::Kind;
 use abi::thread::WRITTEN;
-use abi::tracer::Kind;
 use core::sync::atomic::Ordering::Relaxed;
 
 macro_rules! slow {
@@ -201,13 +201,12 @@ extern "C" fn call(frame: &Frame, number: u32) -> u8 {
                 }
             }
             k if k == Kind::Count as u32 => counts::count(local, number),
-            k if k == Kind::ThreadChecker as u32 => checks::thread(local, frame, site, slot),
             k if k == Kind::Graph as u32 => {
                 // The thread gets its chunk back.
                 own = None;
                 record::enter(local, site, slot);
             }
-            _ => {}
+            _ => checks::enter(local, frame, site, slot),
         }
     }
     CLEAR
@@ -234,11 +233,11 @@ extern "C" fn left(frame: &Frame, _: u32) -> u8 {
                     }
                 }
                 k if k == Kind::Count as u32 && saw && tsc != 0 => counts::add_time(local, number, entry, now),
-                k if k == Kind::LoopChecker as u32 && saw => checks::duration(local, frame, site, slot, entry, now),
                 k if k == Kind::Graph as u32 && saw => {
                     own = None;
                     record::exit(local, entry, site, slot, now);
                 }
+                _ if saw => checks::exit(local, frame, site, slot, (entry, now)),
                 _ => {}
             }
         }

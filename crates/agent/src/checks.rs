@@ -1,4 +1,4 @@
-//! The agent's own tracers: what they do when a function begins or returns.
+//! Checkers: where their rules (`abi::built_in`) find a violation, it is written down.
 
 use crate::entries::Entry;
 use crate::frame::Frame;
@@ -7,43 +7,46 @@ use crate::sites::Site;
 use crate::thread::{self, Local};
 use crate::tracers::{self, Slot};
 use crate::{child, kernel, permits, shadow};
+use abi::built_in::{self, BUILT_IN, Call, Ended, Results, Row, STOP};
 use abi::thread::WRITTEN;
-use abi::tracer::{Kind, MAIN, STACK, STOP, Violation};
+use abi::tracer::{STACK, Violation};
 use core::mem::size_of;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Whether this is the main thread.
-fn is_main() -> bool {
-    kernel::getpid() == kernel::gettid()
+/// A call of a function with a checker, for the checker's rule.
+struct Here<'a> {
+    local: &'a Local,
+    slot: &'a Slot,
 }
 
-/// Whether a thread of this name may call what is bound to the threads that the options name.
-fn is_named(slot: &Slot) -> bool {
-    let name = kernel::thread_name();
-    [2, 4, 6].iter().any(|first| {
-        let mut pattern = [0u8; 16];
-        let words = [slot.option(*first), slot.option(*first + 1)];
-        pattern.chunks_exact_mut(8).zip(words).for_each(|(to, w)| to.copy_from_slice(&w.to_le_bytes()));
-        words != [0, 0] && abi::pattern::matches(&pattern, &name)
-    })
+impl Call for Here<'_> {
+    fn option(&self, number: usize) -> u64 {
+        self.slot.option(number)
+    }
+
+    fn is_main(&self) -> bool {
+        self.local.tid.load(Relaxed) == child::owner() || kernel::getpid() == kernel::gettid()
+    }
+
+    fn thread_name(&self) -> [u8; 16] {
+        kernel::thread_name()
+    }
 }
 
-/// A function that only some threads may call begins.
-pub fn thread(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
-    let main_may = slot.option(1) & MAIN != 0;
-    let allowed = main_may && (local.tid.load(Relaxed) == child::owner() || is_main()) || is_named(slot);
-    if !allowed {
+/// A function with a checker begins.
+pub fn enter(local: &Local, frame: &Frame, site: &Site, slot: &Slot) {
+    if built_in::at_entry(slot.kind(), &Here { local, slot }) {
         violation(frame, site, slot, 0);
     }
 }
 
-/// A function has returned: if it was called by the one that is watched, on the main thread, it may have taken too long.
-pub fn duration(local: &Local, frame: &Frame, site: &Site, slot: &Slot, entry: Entry, ticks: u64) {
-    let caller = entry.word_below();
-    let watched = caller & WRITTEN != 0 && u64::from(caller & !WRITTEN) == slot.option(0);
-    if watched && ticks > slot.option(2) && (local.tid.load(Relaxed) == child::owner() || is_main()) {
-        violation(frame, site, slot, ticks);
+/// It has returned: its entry in the shadow stack, and the ticks that it has taken.
+pub fn exit(local: &Local, frame: &Frame, site: &Site, slot: &Slot, (entry, took): (Entry, u64)) {
+    let below = entry.word_below();
+    let caller = if below & WRITTEN != 0 { below & !WRITTEN } else { 0 };
+    if built_in::at_exit(slot.kind(), &Here { local, slot }, Ended { took, caller }) {
+        violation(frame, site, slot, took);
     }
 }
 
@@ -59,8 +62,9 @@ struct Found {
     lost: AtomicU64,
 }
 
-static FOUND: [Found; 2] =
-    [const { Found { table: AtomicU64::new(0), next: AtomicU64::new(0), lost: AtomicU64::new(0) } }; 2];
+/// By the row of the tracer.
+static FOUND: [Found; BUILT_IN.len()] =
+    [const { Found { table: AtomicU64::new(0), next: AtomicU64::new(0), lost: AtomicU64::new(0) } }; BUILT_IN.len()];
 
 /// A place of a table. The states of places order all that is done with them. No test can show what happens without: threads are stopped
 /// while others look, and one that is stopped within the few instructions that matter cannot be had.
@@ -108,7 +112,8 @@ impl Found {
 
 /// That of a kind of tracer, if it is a checker.
 fn found(kind: u32) -> Option<&'static Found> {
-    FOUND.get((kind as usize).checked_sub(Kind::ThreadChecker as usize)?)
+    let is_checker = |row: &Row| row.kind as u32 == kind && row.results == Results::Violations;
+    FOUND.get(BUILT_IN.iter().position(is_checker)?)
 }
 
 /// Makes room for the violations that a tracer may find. Other threads are stopped.

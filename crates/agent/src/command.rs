@@ -6,8 +6,9 @@ use crate::plan::Plan;
 use crate::talk::{self, Descriptor};
 use crate::tracers::{self, Own, Slot, Tracer};
 use crate::{checks, kernel, plans, shared, sites, thread};
+use abi::built_in::Kind;
 use abi::message::{MAGIC, Reason};
-use abi::tracer::{Counted, Kind, Known, NAME, Operation, PRELOADED, Printed, Refused, Reply, Request, State, Target};
+use abi::tracer::{Counted, Known, NAME, Operation, PRELOADED, Printed, Refused, Reply, Request, State, Target};
 use core::mem::size_of;
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -5,7 +5,7 @@
 //!  invoke ─┐ (attach, detach)
 //!  start ──┴─► session ──► talk (socket) · install (areas, patches)
 //!  stubs ──► slow ──► shadow (calls that have not returned) · chunks (memory for records) ──► child (of fork) ──► talk
-//!  stubs ──► calls (lists of tracers) ──► tracers of the program · checks (count, checkers) · record (graph)
+//!  stubs ──► calls (lists of tracers) ──► tracers of the program · counts · checks (rules of `abi::built_in`) · record (graph)
 //!  command (socket) ──► tracers (which are enabled) · sites (where: stubs, bytes)
 //!  hooks: frames (unwinding) · signals · exec · fork · modules ──► permits (what the program has forbidden itself)
 //! ```

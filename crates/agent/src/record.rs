@@ -6,9 +6,10 @@ use crate::sites::Site;
 use crate::thread::Local;
 use crate::tracers::{self, Slot, Tracer};
 use crate::{chunks, counts, entries, kernel, permits, sites};
+use abi::built_in::Kind;
 use abi::stub::Variant;
 use abi::thread::{CUR, END, HIGH, RECORDED, WRITTEN};
-use abi::tracer::{Kind, Reply};
+use abi::tracer::Reply;
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
 

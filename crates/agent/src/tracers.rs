@@ -1,9 +1,10 @@
 //! The tracers of the process: which there are, and which are enabled. They change only while all other threads are stopped.
 
 use crate::{kernel, registers};
+use abi::built_in::{self, BUILT_IN, Kind};
 use abi::stub::Variant;
 use abi::thread::ROWS;
-use abi::tracer::{BUILT_IN, ENABLED, Kind, NAME, Refused, TRACERS};
+use abi::tracer::{ENABLED, NAME, Refused, TRACERS};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -131,12 +132,8 @@ pub fn reverse(bits: u32) -> impl Iterator<Item = &'static Slot> {
 pub fn fast_variant(bits: u32) -> Option<Variant> {
     let mut all = order(bits);
     let (first, second) = (all.next()?, all.next());
-    match first.kind() {
-        _ if second.is_some() => None,
-        k if k == Kind::Count as u32 => Some(if first.option(0) == 1 { Variant::CountTimed } else { Variant::Count }),
-        k if k == Kind::Graph as u32 => Variant::of(first.option(0) as u32),
-        _ => None,
-    }
+    let stub = built_in::stub(first.kind(), first.option(0));
+    (second.is_none() && stub != Variant::Called).then_some(stub)
 }
 
 /// What `trapline_tracer` of trapline_tracer.h has.
@@ -188,8 +185,8 @@ static KNOWN_USED: AtomicU32 = AtomicU32::new(0);
 /// All tracers.
 pub fn known() -> &'static [Tracer] {
     if KNOWN_USED.load(Acquire) == 0 {
-        for (name, kind) in BUILT_IN {
-            add(name.as_bytes(), kind, [0; 2], 0);
+        for row in BUILT_IN {
+            add(row.name.as_bytes(), row.kind, [0; 2], 0);
         }
     }
     KNOWN.get(..(KNOWN_USED.load(Acquire) as usize).min(TRACERS)).unwrap_or(&[])
@@ -299,13 +296,7 @@ impl Tracer {
         }
         slot.begun[0].store(kernel::tsc(), Relaxed);
         slot.begun[1].store(kernel::monotonic(), Relaxed);
-        let timed = match kind {
-            k if k == Kind::LoopChecker as u32 => true,
-            k if k == Kind::Count as u32 => options[0] == 1,
-            k if k == Kind::Graph as u32 => options[0] == Variant::Timed as u64,
-            _ => false,
-        };
-        if timed {
+        if built_in::is_timed(kind, options[0]) {
             TIMED.fetch_or(slot.bit, Relaxed);
         }
         if kind == Kind::Graph as u32 {

@@ -8,13 +8,28 @@ use crate::ask::Tracer;
 use crate::graph::Chosen;
 use crate::output::{complain, to_stdout};
 use crate::run::Status;
+pub use abi::built_in::Choice;
+use abi::built_in::{BUILT_IN, Row};
 use collector::attach::tracers::{self, Listed, Wanted};
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 
 /// The tracers that every process has.
 pub fn built_in() -> impl Iterator<Item = &'static str> {
-    abi::tracer::BUILT_IN.iter().map(|(name, _)| *name)
+    BUILT_IN.iter().map(|row| row.name)
+}
+
+/// What they show, for help: a sentence each.
+pub fn about() -> String {
+    let all: Vec<String> = BUILT_IN.iter().map(|row| format!("{}: {}.", row.name, row.about)).collect();
+    all.join(" ")
+}
+
+/// The names of those with an option, for help.
+pub fn with(option: Choice) -> String {
+    let has = |row: &&Row| row.options.contains(&option);
+    let names: Vec<&str> = BUILT_IN.iter().filter(has).map(|row| row.name).collect();
+    names.join(", ")
 }
 
 /// Runs the command.

@@ -1,6 +1,6 @@
 //! The options that several commands have.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, StyledStr, TypedValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use session::view::{self, Of};
 use std::ffi::{OsStr, OsString};
@@ -9,8 +9,8 @@ pub(super) fn flag(name: &'static str, short: char, help: &'static str) -> Arg {
     Arg::new(name).short(short).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-pub(super) fn long_flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+pub(super) fn long_flag(name: &'static str, help: impl Into<StyledStr>) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help.into())
 }
 
 /// Digits of a time, which may be left out.
@@ -22,8 +22,8 @@ pub(super) fn count(name: &'static str, short: char, help: &'static str) -> Arg 
     Arg::new(name).short(short).action(ArgAction::Count).help(help)
 }
 
-pub(super) fn value(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
+pub(super) fn value(name: &'static str, value: &'static str, help: impl Into<StyledStr>) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help.into())
 }
 
 /// Functions whose code is not touched.

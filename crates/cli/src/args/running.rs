@@ -3,6 +3,7 @@
 use super::options::{format_args, long_flag, text_or_json, value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
+use session::tracer::{Choice, about, with};
 use std::ffi::OsString;
 
 /// What a tracer of functions is asked to do in a process.
@@ -17,13 +18,11 @@ pub(super) fn tracer(c: Command) -> Command {
             .value_parser(value_parser!(i32).range(1..))
     };
     let name = |required| Arg::new("name").value_name("NAME").required(required).help("The tracer");
-    let some = |id, of, help| value(id, of, help).action(ArgAction::Append);
+    let some = |id, of, help: &str| value(id, of, help.to_string()).action(ArgAction::Append);
     c
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .after_help(
-            "count: calls and time of functions. thread_checker: calls of functions by threads that may not call them. loop_checker: callees of \
-             a loop on the main thread that take too long. What is enabled stays in the process. docs/TRACERS.md has the details.\n\n  \
+        .after_help(about() + " What is enabled stays in the process. docs/TRACERS.md has the details.\n\n  \
              trapline tracer enable -p 4711 count -F 'parse_*'\n  \
              trapline tracer enable -p 4711 thread_checker --section 'ui_*'\n  \
              trapline tracer enable -p 4711 loop_checker --loop run_events --budget 5000\n  \
@@ -39,17 +38,20 @@ pub(super) fn tracer(c: Command) -> Command {
                 .arg(some("no-function", "NAME", "Not these functions").short('N'))
                 .arg(some("section", "NAME", "Only functions in these sections of their files; NAME may have * and ?"))
                 .arg(long_flag("lib", "Also the functions of shared libraries"))
-                .arg(long_flag("no-time", "count: calls only, which costs less"))
+                .arg(long_flag("no-time", format!("{}: calls only, which costs less", with(Choice::Time))))
                 .arg(
                     some(
                         "thread",
                         "NAME",
-                        "thread_checker: threads of this name, which may have * and ?, may call the functions; several: 3 at most, and main, \
-                         which is the main thread [default: main]",
+                        &format!(
+                            "{}: threads of this name, which may have * and ?, may call the functions; several: 3 at most, and main, which is \
+                             the main thread [default: main]",
+                            with(Choice::Thread)
+                        ),
                     ),
                 )
-                .arg(long_flag("stop", "Checkers: stop the program (SIGSTOP) where it breaks the rule"))
-                .arg(value("loop", "FUNCTION", "loop_checker: the function whose callees are watched"))
+                .arg(long_flag("stop", format!("{}: stop the program (SIGSTOP) at a violation", with(Choice::Flags))))
+                .arg(value("loop", "FUNCTION", format!("{}: the function whose callees are watched", with(Choice::Caller))))
                 .arg(
                     value("output", "DIR", "graph: write the trace to DIR, and return while the recording goes on")
                         .short('o')
@@ -57,7 +59,7 @@ pub(super) fn tracer(c: Command) -> Command {
                 )
                 .arg(long_flag("here", "graph: record in this process").hide(true))
                 .arg(
-                    value("budget", "US", "loop_checker: how many microseconds they may take [default: 1000]")
+                    value("budget", "US", format!("{}: how many microseconds calls may take [default: 1000]", with(Choice::Budget)))
                         .value_parser(value_parser!(u64)),
                 ),
         )

@@ -13,9 +13,10 @@ use super::{
 use crate::module::{Known, Role};
 use crate::planner::{Planner, apart};
 use crate::ticks::ticks_per_ms;
+use abi::built_in::{self, BUILT_IN, Choice, Kind, MAIN, Results, Row, STOP};
 use abi::message::{FREE, HOOKED, Hello, Installed, Order, TRACED, Verdict, Welcome};
 use abi::stub::Variant;
-use abi::tracer::{self, Kind, PRELOADED, Refused, Reply};
+use abi::tracer::{self, PRELOADED, Refused, Reply};
 use engine::backend::code::Files;
 use engine::error::{Error, Result};
 use engine::request::functions::{Functions, matches};
@@ -395,7 +396,7 @@ pub fn enable(pid: i32, wanted: &Wanted) -> Result<Done> {
         let known = status.tracers.iter().find(|t| t.name == name);
         let kind = known.map_or(0, |t| t.kind);
         let maps = maps_of(pid)?;
-        let mut plan = Linker::new(&status, &maps, &talk.hello, variant(kind, wanted));
+        let mut plan = Linker::new(&status, &maps, &talk.hello, stub(kind, wanted));
         if status.tracers.iter().any(|t| t.kind == Kind::Graph as u32 && t.place > 0) {
             plan.recorded = linker::changed(pid, &modules);
         }
@@ -433,15 +434,12 @@ fn is(name: &str) -> impl Fn(&str) -> bool {
 }
 
 /// What is enough for a site that has no other tracer.
-fn variant(kind: u32, wanted: &Wanted) -> Variant {
-    match kind {
-        k if k == Kind::Count as u32 && wanted.no_time => Variant::Count,
-        k if k == Kind::Count as u32 => Variant::CountTimed,
-        _ => Variant::Called,
-    }
+fn stub(kind: u32, wanted: &Wanted) -> Variant {
+    let is_timed = Row::find(kind).is_some_and(|row| row.options[0] == Choice::Time) && !wanted.no_time;
+    built_in::stub(kind, is_timed.into())
 }
 
-/// Options as `abi::tracer::Kind` has them.
+/// Options as the tracer's row has them.
 fn options(
     pid: i32,
     kind: u32,
@@ -450,37 +448,47 @@ fn options(
     plan: &Linker<'_>,
 ) -> Result<[u64; 8]> {
     let mut options = [0; 8];
-    if kind == Kind::Count as u32 {
-        options[0] = (!wanted.no_time).into();
-        return Ok(options);
-    }
-    options[1] = if wanted.stop { tracer::STOP } else { 0 };
-    if kind == Kind::ThreadChecker as u32 {
-        if wanted.threads.is_empty() || wanted.threads.iter().any(|t| t == MAIN_THREAD) {
-            options[1] |= tracer::MAIN;
-        }
-        let patterns = wanted.threads.iter().filter(|t| *t != MAIN_THREAD);
-        for (to, name) in options[2..].chunks_exact_mut(2).zip(patterns) {
-            let mut text = [0u8; THREAD_NAME + 1];
-            text.iter_mut().zip(name.bytes().take(THREAD_NAME)).for_each(|(to, b)| *to = b);
-            to.iter_mut().zip(text.chunks_exact(8)).for_each(|(to, w)| {
-                *to = w.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
-            });
-        }
-    } else if kind == Kind::LoopChecker as u32 {
-        let caller = wanted.caller.as_deref().unwrap_or_default();
-        let found = modules.iter().find_map(|m| {
-            let site = m.known.site_of(is(caller))?;
-            plan.number(site.start.wrapping_add(m.bias))
-        });
-        let missing = || {
-            let near = if caller.is_empty() { String::new() } else { near_functions(modules, caller) };
-            failed(pid, format!("no function {caller} to watch the callees of"), near + "use --loop FUNCTION")
+    let Some(row) = Row::find(kind) else { return Ok(options) };
+    let mut patterns = patterns(wanted);
+    for (option, choice) in options.iter_mut().zip(row.options) {
+        *option = match choice {
+            Choice::Unused => 0,
+            Choice::Time => (!wanted.no_time).into(),
+            Choice::Flags => flags(wanted),
+            Choice::Thread => patterns.next().unwrap_or(0),
+            Choice::Caller => caller(pid, wanted, modules, plan)?.into(),
+            Choice::Budget => wanted.budget.saturating_mul(ticks) / 1_000_000,
         };
-        options[0] = found.filter(|_| !caller.is_empty()).ok_or_else(missing)?.into();
-        options[2] = wanted.budget.saturating_mul(ticks) / 1_000_000;
     }
     Ok(options)
+}
+
+/// [`STOP`] and [`MAIN`].
+fn flags(wanted: &Wanted) -> u64 {
+    let main = wanted.threads.is_empty() || wanted.threads.iter().any(|t| t == MAIN_THREAD);
+    (if wanted.stop { STOP } else { 0 }) | if main { MAIN } else { 0 }
+}
+
+/// The patterns of threads' names, two words each.
+fn patterns(wanted: &Wanted) -> impl Iterator<Item = u64> {
+    wanted.threads.iter().filter(|t| *t != MAIN_THREAD).flat_map(|name| {
+        let mut text = [[0u8; 8]; (THREAD_NAME + 1) / 8];
+        text.as_flattened_mut().iter_mut().zip(name.bytes().take(THREAD_NAME)).for_each(|(to, b)| *to = b);
+        text.map(u64::from_le_bytes)
+    })
+}
+
+/// The number of the function whose callees are watched.
+fn caller(pid: i32, wanted: &Wanted, modules: &[Module], plan: &Linker<'_>) -> Result<u32> {
+    let caller = wanted.caller.as_deref().unwrap_or_default();
+    let found = modules.iter().find_map(|m| {
+        let site = m.known.site_of(is(caller))?;
+        plan.number(site.start.wrapping_add(m.bias))
+    });
+    found.filter(|_| !caller.is_empty()).ok_or_else(|| {
+        let near = if caller.is_empty() { String::new() } else { near_functions(modules, caller) };
+        failed(pid, format!("no function {caller} to watch the callees of"), near + "use --loop FUNCTION")
+    })
 }
 
 fn plain(name: &str) -> String {
@@ -500,7 +508,7 @@ pub fn disable(pid: i32, name: &str) -> Result<()> {
 }
 
 fn checked(pid: i32, name: &str) -> Result<[u8; tracer::NAME]> {
-    tracer::name(name).ok_or_else(|| no_such(pid, name, tracer::BUILT_IN.iter().map(|(name, _)| *name)))
+    tracer::name(name).ok_or_else(|| no_such(pid, name, BUILT_IN.iter().map(|row| row.name)))
 }
 
 /// The tracers of a process.
@@ -510,8 +518,8 @@ fn checked(pid: i32, name: &str) -> Result<[u8; tracer::NAME]> {
 pub fn status(pid: i32) -> Result<Vec<Listed>> {
     target::check(pid)?;
     if Injected::find(pid).is_none() {
-        let listed = |(name, _): &(&str, Kind)| Listed { name: (*name).to_string(), ..Listed::default() };
-        return Ok(tracer::BUILT_IN.iter().map(listed).collect());
+        let listed = |row: &Row| Listed { name: row.name.to_string(), ..Listed::default() };
+        return Ok(BUILT_IN.iter().map(listed).collect());
     }
     with(pid, &[], false, |talk| {
         let status = talk.status().map_err(|e| io_failed(pid, "the agent", &e))?;
@@ -571,7 +579,7 @@ pub fn print(pid: i32, name: &str) -> Result<Shown> {
         Ok((talk.status().map_err(|e| io_failed(pid, "the agent", &e))?, print))
     })?;
     let known = status.tracers.iter().find(|t| t.name == id);
-    let counts = known.is_some_and(|t| t.kind == Kind::Count as u32);
+    let counts = known.and_then(|t| Row::find(t.kind)).is_some_and(|row| row.results == Results::Counts);
     let shown = shown(pid, &status, &print, &modules(pid, &maps, &everything));
     Ok(Shown { tracer: known.map(listed).unwrap_or_default(), counts, ..shown })
 }

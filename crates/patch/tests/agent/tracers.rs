@@ -30,7 +30,7 @@ pub fn count(timed: bool, functions: &'static [&'static str]) -> Wanted {
 
 /// A tracer that is told of each call.
 pub fn called(name: &'static str, functions: &'static [&'static str]) -> Wanted {
-    let options = [0, abi::tracer::MAIN, 0, 0, 0, 0, 0, 0];
+    let options = [0, abi::built_in::MAIN, 0, 0, 0, 0, 0, 0];
     Wanted { name, options, functions, variant: Variant::Called }
 }
 
