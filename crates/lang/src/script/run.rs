@@ -10,7 +10,12 @@
 //! Invariant: no run is endless ([`MAX_ROUNDS`]), and none needs memory without bound: strings, keys and maps have their limits.
 
 mod exec;
+mod keys;
+mod memory;
+mod print;
 mod speculation;
+mod statements;
+mod values;
 
 use super::ir::{Leaf, Map, Program, Site, Writing};
 use super::maps::Store;

@@ -6,9 +6,16 @@
 //! Invariant: what a script means does not depend on the order of its clauses.
 
 mod call;
+mod collect;
 mod expr;
 mod leaf;
+mod memory;
+mod operators;
+mod print;
+mod statement;
 mod stmt;
+mod text;
+mod typing;
 
 use super::ast;
 use super::attach::Point;
