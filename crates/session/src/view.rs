@@ -444,11 +444,15 @@ pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
 mod tests {
     use super::*;
 
+    /// `UPDATE_EXPECT=1` writes the rows anew.
     #[test]
     fn the_documentation_has_a_row_for_each_view() {
+        const HEAD: &str = "| view | made of | what it shows |\n|---|---|---|\n";
         let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/REPORT.md");
-        let page = std::fs::read_to_string(page).expect("docs/REPORT.md");
-        for kind in ALL {
+        let text = std::fs::read_to_string(page).expect("docs/REPORT.md");
+        let (before, rest) = text.split_once(HEAD).expect("a table of views");
+        let (_, after) = rest.split_once("\n\n").expect("the end of the table");
+        let row = |kind: &Kind| {
             let of = match kind.of {
                 Of::Events => "events",
                 Of::Trace => "the trace",
@@ -456,9 +460,10 @@ mod tests {
                 Of::Stacks => "stacks",
                 Of::Heap => "allocations",
             };
-            let row = format!("| `{}` | {of} | {} |\n", kind.name, kind.help);
-            assert!(page.contains(&row), "docs/REPORT.md lacks: {row}");
-        }
+            format!("| `{}` | {of} | {} |\n", kind.name, kind.help)
+        };
+        let rows: String = ALL.iter().map(row).collect();
+        expect_test::expect_file![page].assert_eq(&format!("{before}{HEAD}{rows}\n{after}"));
     }
 
     #[test]
