@@ -10,7 +10,8 @@ use crate::output::{complain, to_stdout};
 use crate::run::Status;
 pub use abi::built_in::Choice;
 use abi::built_in::{BUILT_IN, Row};
-use collector::attach::tracers::{self, Listed, Wanted};
+use collector::attach::tracers::{self, Listed};
+use collector::attach::wanted::Wanted;
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 

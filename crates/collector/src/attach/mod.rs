@@ -14,14 +14,18 @@ mod image;
 mod inject;
 mod library;
 mod linker;
+mod modules;
 mod permits;
 pub mod recording;
+pub mod results;
 mod sections;
+mod served;
 mod suitable;
 mod target;
 mod threads;
 pub mod tracers;
 pub mod violations;
+pub mod wanted;
 
 pub use target::{ended, far};
 

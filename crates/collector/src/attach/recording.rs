@@ -2,7 +2,8 @@
 
 use super::library::Injected;
 use super::linker::{Linker, Module};
-use super::tracers::{recorder, refusal, serve};
+use super::served::serve;
+use super::tracers::{recorder, refusal};
 use super::{failed, io_failed, maps_of};
 use crate::module::Known;
 use abi::message::Order;

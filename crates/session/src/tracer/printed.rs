@@ -5,7 +5,7 @@ use crate::ask::Ask;
 use crate::output::{Output, complain, to_stdout};
 use crate::stacks;
 use crate::view::{calls, screen};
-use collector::attach::tracers::{self, Shown};
+use collector::attach::results::{self, Shown};
 use collector::attach::violations::{Ended, Violation};
 use engine::resolver::{Origin, Resolver};
 use engine::{Error, Result};
@@ -18,7 +18,7 @@ use views::stack::{Named, Place};
 pub fn run(pid: i32, name: &str, ask: &Ask) -> Result<u8> {
     let sort = sort(ask)?;
     let places = stacks::places(&ask.names)?;
-    let shown = tracers::print(pid, name)?;
+    let shown = results::print(pid, name)?;
     let output = Output::view(None)?;
     let json = ask.show.iter().any(|show| show.view == "json");
     let mut out = Vec::new();
@@ -65,7 +65,7 @@ fn sort(ask: &Ask) -> Result<Sort> {
 
 fn counts(shown: &Shown, sort: Sort, json: bool, rows: Option<usize>, output: &Output, out: &mut Vec<u8>) {
     let mut all = Vec::new();
-    for tracers::Counted { function, module, calls, total, own } in &shown.counted {
+    for results::Counted { function, module, calls, total, own } in &shown.counted {
         all.push(Counted { function, module, calls: *calls, total: *total, own: *own });
     }
     counted::sort(&mut all, sort);
