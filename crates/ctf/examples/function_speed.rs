@@ -12,7 +12,7 @@ use events::functions::{Moment, RECORD, Run};
 use events::stream::Scope;
 use std::error::Error;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const UUID: [u8; 16] = [9; 16];
@@ -80,14 +80,20 @@ fn main() -> Result<(), Box<dyn Error>> {
         files.put(&writer.close())?;
     }
     let bytes = count * RECORD as u64;
-    let each = |ns: u64, n: u64| ns as f64 / n as f64;
     println!("times are those of the processor; in brackets, how long it took");
     let speed = bytes as f64 / spent as f64;
     println!("written: {count} records, {:.2} ns each, {speed:.2} GB/s ({:.2})", each(spent, count), each(all, count));
 
+    read(&dir)?;
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+/// Reads the trace: thread by thread, in two threads, and in one order.
+fn read(dir: &Path) -> Result<(), Box<dyn Error>> {
     for what in ["cold", "warm"] {
         let began = Instant::now();
-        let data = Data::open(&Folder::open(&dir)?, &UUID, Format::NOW)?;
+        let data = Data::open(&Folder::open(dir)?, &UUID, Format::NOW)?;
         println!("opened ({what}): {:.1} ms", began.elapsed().as_nanos() as f64 / 1e6);
         let (began, all) = (on_cpu(), Instant::now());
         let (mut n, mut sum) = (0, 0);
@@ -125,8 +131,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (ns, all) = (on_cpu() - began, all.elapsed().as_nanos() as u64);
         println!("merged: {n} events, {:.2} ns each ({:.2}; {sum} bytes)", each(ns, n), each(all, n));
     }
-    std::fs::remove_dir_all(&dir)?;
     Ok(())
+}
+
+fn each(ns: u64, n: u64) -> f64 {
+    ns as f64 / n as f64
 }
 
 /// How long the calling thread has been on a processor, ns.
