@@ -44,8 +44,8 @@ impl Attacher<'_> {
         in_call(tid, call.filter(|_| !self.no_entry))
     }
 
-    /// Traces every thread of a process: says so of all of them, and then which call each is blocked in.
-    pub fn attach(&self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<()> {
+    /// Traces every thread of a process, and says so of all of them. Returns the calls that they are blocked in.
+    pub fn attach(&self, pid: i32, alive: &mut HashSet<u32>, merge: &mut Merge) -> Result<Vec<InFlight>> {
         const EEXIST: i32 = 17;
         // The error of task storage for a thread that is gone (bpf_pid_task_storage_update_elem of kernel/bpf/bpf_task_storage.c, 6.1).
         const ENOENT: i32 = 2;
@@ -55,7 +55,7 @@ impl Attacher<'_> {
         // What a traced thread creates is traced from its birth. So when a round finds nobody untraced, all are, but for what a thread
         // made that ended before its turn came, which the next round finds. A process that makes threads all the time has new
         // ones in each round.
-        let mut settled = 0;
+        let (mut settled, mut calls) = (0, Vec::new());
         while settled < 3 {
             settled += 1;
             let tids = proc::threads(pid).map_err(|_| gone())?;
@@ -65,7 +65,7 @@ impl Attacher<'_> {
             }
             let fresh: Vec<i32> = tids.into_iter().filter(|t| alive.insert(*t as u32)).collect();
             if fresh.is_empty() {
-                return Ok(());
+                return Ok(calls);
             }
             let found: Vec<_> =
                 fresh.into_iter().map(|tid| (tid, time::monotonic(), proc::comm(tid).unwrap_or_default())).collect();
@@ -73,9 +73,7 @@ impl Attacher<'_> {
                 settled = 0;
                 let ((uid, gid), who) = (engine::backend::ids::ids(tid), (pid as u32, tid as u32));
                 merge.push(&own_events::process(&events::generated::P_ATTACH, at, who, &[0, uid, gid], &[comm]));
-                if let Some(call) = call.filter(|c| c.wanted(self.seen)) {
-                    merge.push(&call.notice(1));
-                }
+                calls.extend(call.filter(|c| c.wanted(self.seen)));
             };
             let mut unnamed = Vec::new();
             for (tid, at, comm) in found {
@@ -110,7 +108,7 @@ impl Attacher<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(calls)
     }
 }
 

@@ -19,6 +19,7 @@ mod ending;
 mod filtered;
 mod functions;
 mod in_flight;
+mod in_flight_stacks;
 mod left_out;
 mod live;
 pub mod load;
@@ -64,6 +65,7 @@ use engine::stats::{LetGo, NotCaptured, Report};
 use events::StreamId;
 use events::stream::Scope;
 use in_flight::Watch;
+use in_flight_stacks::Walker;
 use live::Live;
 use loaded::Loaded;
 use std::collections::HashSet;
@@ -153,6 +155,7 @@ pub struct Kernel {
     /// Readable from the command's end on; none: its end was seen, or there is no command.
     ended: Option<OwnedFd>,
     watch: Watch,
+    walker: Option<Walker>,
     /// Classes of the event of the session's own end, where it is enabled.
     end: Vec<&'static events::Schema>,
     /// Where most events of the last round came from.
@@ -274,13 +277,15 @@ impl Kernel {
     fn run(&mut self, room: bool, each: Each<'_>) -> usize {
         let now = time::monotonic();
         let n = self.round(now, room, each);
-        if let Some(proc_scan) = &mut self.proc_scan
-            && !proc_scan.step(&self.loaded, &mut self.merge)
-        {
-            self.proc_scan = None;
+        if let Some(proc_scan) = &mut self.proc_scan {
+            let (some_are_left, found) = proc_scan.step(&self.loaded, &mut self.merge);
+            if !some_are_left {
+                self.proc_scan = None;
+            }
+            self.notice_found(found);
         }
-        if let Some(iterator) = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped) {
-            self.watch.look(iterator, now, &mut self.merge);
+        if !self.held.stopped {
+            self.notice_long_calls(now);
         }
         self.idle = if n > 0 { 0 } else { self.idle + 1 };
         self.free_rings();
@@ -305,11 +310,10 @@ impl Kernel {
         self.loaded.detach();
         if self.stopping {
             self.fill();
-            let iterator = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped);
             if self.whole {
-                self.watch.leave_all(iterator, &mut self.merge);
+                self.leave_all();
             } else {
-                self.watch.leave(iterator, &self.alive, &mut self.merge);
+                in_flight::leave(&self.calls_in_flight(), &self.alive, &mut self.merge);
             }
         }
         if !self.held.stopped {

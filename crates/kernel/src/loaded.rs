@@ -76,8 +76,9 @@ impl Loaded {
     /// Loads the iterator, where this kernel has one.
     pub fn add_iterator(&mut self, later: &Later) {
         // Without programs at entry nobody knows of them.
-        let Some(btf) = later.btf.as_ref().filter(|_| !later.session.no_entry) else { return };
-        self.iterator = task_iterator::load(btf, &later.maps, later.session.unknown).ok();
+        let session = &later.session;
+        let Some(btf) = later.btf.as_ref().filter(|_| !session.no_entry) else { return };
+        self.iterator = task_iterator::load(btf, &later.maps, session.unknown, session.frames).ok();
         self.sources.extend(self.iterator.as_ref().map(|i| ("the task iterator".to_string(), i.source.clone())));
     }
 

@@ -67,11 +67,17 @@ impl Kernel {
         self.attached += alive.len() as i64;
         self.alive.extend(alive);
         // What has become another program since it was asked was not seen by the programs then.
-        let checked = attached.and_then(|()| engine::rights::of_targets(&targets));
-        if checked.is_err() {
-            let _ = self.let_go_of(pid);
+        let checked = attached.and_then(|calls| engine::rights::of_targets(&targets).map(|()| calls));
+        match checked {
+            Ok(calls) => {
+                self.notice_found(calls);
+                Ok(())
+            }
+            Err(e) => {
+                let _ = self.let_go_of(pid);
+                Err(e)
+            }
         }
-        checked
     }
 
     /// Traces a process no more.
@@ -86,8 +92,7 @@ impl Kernel {
         let mut some = false;
         loop {
             let threads = sys::proc::threads(pid).unwrap_or_default();
-            let iterator = self.loaded.iterator.as_ref().filter(|_| !self.held.stopped);
-            let calls = self.watch.calls(iterator);
+            let calls = self.calls_in_flight();
             let mut gone = HashSet::new();
             for tid in threads {
                 let fd = match sys::process::pidfd(tid, tid != pid) {

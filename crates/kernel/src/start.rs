@@ -2,11 +2,13 @@
 
 use super::attach_pids::{Adopter, Attacher};
 use super::in_flight::Watch;
+use super::in_flight_stacks::Walker;
 use super::live::Live;
 use super::loaded::Loaded;
 use super::programs::{Later, knows_tasks};
 use super::system_wide::ProcScan;
 use super::{Kernel, Phase, Reported, command_start, left_out, load, missed, seed_fds, switch};
+use engine::backend::in_flight::InFlight;
 use engine::backend::launch::{Launched, Waiting};
 use engine::error::Result;
 use engine::pipeline::aside::Origin;
@@ -41,7 +43,8 @@ impl Kernel {
             enabled.map(|e| e.schema).collect::<Vec<_>>()
         };
         loaded.say(&own("begin"), &mut merge);
-        let (alive, command, ended) = begin(plan, waiting, proc_scan.as_mut(), &mut loaded, &later, &mut merge)?;
+        let Begun { alive, command, ended, calls } =
+            begin(plan, waiting, proc_scan.as_mut(), &mut loaded, &later, &mut merge)?;
         if loaded.iterator.is_none() {
             loaded.add_iterator(&later);
         }
@@ -63,8 +66,8 @@ impl Kernel {
             sets: loaded.sets.len(),
             own_rings: loaded.kernel_rings.is_none(),
         });
-        let fell_back = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
-        Ok(Kernel {
+        let fell_back: Vec<_> = loaded.probes.iter().filter(|p| p.fell_back).map(|p| p.name.clone()).collect();
+        let mut kernel = Kernel {
             attached_now: Attached {
                 programs: std::mem::take(&mut loaded.sources)
                     .into_iter()
@@ -88,7 +91,8 @@ impl Kernel {
             origin: Origin::Unknown,
             command,
             ended,
-            watch: Watch::new(plan.notice_ms, plan.limits),
+            watch: Watch::new(plan.notice_ms),
+            walker: Walker::of(plan),
             whole: matches!(plan.target, Target::All { .. }),
             no_entry: plan.no_duration,
             proc_scan,
@@ -101,11 +105,25 @@ impl Kernel {
             idle: 0,
             cut_off: 0,
             report: Report::default(),
-        })
+        };
+        kernel.notice_found(calls);
+        Ok(kernel)
     }
 }
 
-/// Starts the command, or attaches. Returns the threads that are traced, the command, and what is readable from its end on.
+/// Whose events come.
+#[derive(Default)]
+struct Begun {
+    /// The threads that are traced.
+    alive: HashSet<u32>,
+    command: Launched,
+    /// What is readable from the command's end on.
+    ended: Option<OwnedFd>,
+    /// The calls that threads were found in.
+    calls: Vec<InFlight>,
+}
+
+/// Starts the command, or attaches.
 fn begin(
     plan: &Plan,
     waiting: Option<Waiting>,
@@ -113,15 +131,15 @@ fn begin(
     loaded: &mut Loaded,
     later: &Later,
     merge: &mut Merge,
-) -> Result<(HashSet<u32>, Launched, Option<OwnedFd>)> {
-    let mut alive = HashSet::new();
+) -> Result<Begun> {
+    let mut begun = Begun::default();
     match &plan.target {
         Target::Command(_) => {
             let Some(waiting) = waiting else { unreachable!("forked before") };
             let pid = waiting.pid;
-            let (failure, pidfd) = command_start::start(waiting, plan, loaded, later, merge)?;
-            alive.insert(pid as u32);
-            return Ok((alive, Launched::new(pid, failure), pidfd));
+            let (failure, ended) = command_start::start(waiting, plan, loaded, later, merge)?;
+            begun.alive.insert(pid as u32);
+            return Ok(Begun { command: Launched::new(pid, failure), ended, ..begun });
         }
         Target::Pids(pids) => {
             let seen = &plan.calls_at_attach();
@@ -136,7 +154,7 @@ fn begin(
             for &pid in pids {
                 let pid = proc::process_of(pid).unwrap_or(pid);
                 seed_fds(pid, plan, merge);
-                attacher.attach(pid, &mut alive, merge)?;
+                begun.calls.extend(attacher.attach(pid, &mut begun.alive, merge)?);
             }
             // What has become another program since it was asked is seen by the programs from now on, and was not before.
             engine::rights::of_targets(&plan.target)?;
@@ -150,5 +168,5 @@ fn begin(
         }
     }
     loaded.begin();
-    Ok((alive, Launched::default(), None))
+    Ok(begun)
 }

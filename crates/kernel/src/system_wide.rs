@@ -9,7 +9,7 @@
 
 use super::loaded::Loaded;
 use super::{NO_EXIST, in_call, seed_fds};
-use engine::backend::in_flight::at_attach;
+use engine::backend::in_flight::{InFlight, at_attach};
 use engine::capture::Limits;
 use engine::own_events;
 use engine::pipeline::merge::Merge;
@@ -72,32 +72,28 @@ impl ProcScan {
         self.left = proc::processes().into_iter().filter(keep).collect();
     }
 
-    /// Reads some processes; returns whether any are left.
-    pub fn step(&mut self, loaded: &Loaded, merge: &mut Merge) -> bool {
+    /// Reads some processes; returns whether any are left, and the calls that threads are in.
+    pub fn step(&mut self, loaded: &Loaded, merge: &mut Merge) -> (bool, Vec<InFlight>) {
+        let mut found = Vec::new();
         for _ in 0..AT_ONCE {
             let Some(pid) = self.left.pop() else { break };
             for tid in proc::threads(pid).unwrap_or_default() {
                 if self.told.insert(tid as u32) {
                     tell(pid, tid, merge);
                 }
-                self.look(pid, tid, loaded, merge);
+                found.extend(self.look(pid, tid, loaded));
             }
         }
-        !self.left.is_empty()
+        (!self.left.is_empty(), found)
     }
 
     /// The call that a thread is in. It has a state already where it has made or ended a call since the programs were attached:
     /// then what was read here is of no use.
-    fn look(&self, pid: i32, tid: i32, loaded: &Loaded, merge: &mut Merge) {
-        let Some(call) = at_attach(pid, tid, self.limits) else { return };
-        let Ok(fd) = process::pidfd(tid, tid != pid) else { return };
-        if loaded
-            .tasks
-            .update(&fd.as_raw_fd().to_le_bytes(), &in_call(tid, Some(&call).filter(|_| !self.no_entry)), NO_EXIST)
-            .is_ok()
-            && call.wanted(&self.calls)
-        {
-            merge.push(&call.notice(1));
-        }
+    fn look(&self, pid: i32, tid: i32, loaded: &Loaded) -> Option<InFlight> {
+        let call = at_attach(pid, tid, self.limits)?;
+        let fd = process::pidfd(tid, tid != pid).ok()?;
+        let state = in_call(tid, Some(&call).filter(|_| !self.no_entry));
+        loaded.tasks.update(&fd.as_raw_fd().to_le_bytes(), &state, NO_EXIST).ok()?;
+        call.wanted(&self.calls).then_some(call)
     }
 }

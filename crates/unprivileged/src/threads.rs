@@ -11,8 +11,8 @@
 //! where the walk wants rbp, which `/proc` does not have, and only in calls that the kernel restarts: others would fail with EINTR
 //! (signal(7)), which their program would see. A thread that runs is stopped for as long as its registers and its stack are copied.
 
-use crate::copied::{Copied, ShadowStack, UNKNOWN};
-use engine::backend::code::{Code, Files};
+use engine::backend::code::{Code, Files, build_here};
+use engine::backend::copied::{Copied, ShadowStack, UNKNOWN};
 use engine::backend::in_flight::InFlight;
 use engine::capture::Limits;
 use events::keep::KeepByCall;
@@ -154,7 +154,7 @@ impl Reader {
             }
         }
         // The slow part comes before anybody is stopped.
-        let code = Code::of(pid, &mut self.files).unwrap_or_default();
+        let code = Code::of(pid, &mut self.files, &mut build_here).unwrap_or_default();
         let is_64_bit = is_64_bit(pid);
         let own: Vec<i32> = tids.iter().map(|tid| proc::own_id(*tid).unwrap_or(*tid)).collect();
         let mut threads = Vec::with_capacity(tids.len());
@@ -195,7 +195,7 @@ impl Reader {
         let now = sys::time::monotonic();
         let mut seen = self.seen.remove(&pid).unwrap_or_default();
         if seen.read == 0 || now.saturating_sub(seen.read) > CODE_NS {
-            seen.code = Code::of(pid, &mut self.files).unwrap_or_default();
+            seen.code = Code::of(pid, &mut self.files, &mut build_here).unwrap_or_default();
             (seen.read, seen.is_64_bit) = (now, is_64_bit(pid));
         }
         let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The task iterator of `process:inflight`: writes the calls that threads are in.
 //!
 //! ```text
-//! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state up to its tails │ tails │ flags, start
+//! record: 0 now  8 tid (u32), pid (u32)  16 bytes of tails │ the state up to its tails │ tails │ flags, start, registers │ kernel stack
 //! ```
 //!
 //! A record is read while its thread may run. It holds together where flags and start at its end are those of its state; else
@@ -13,7 +13,7 @@ use crate::asm::{Label, Operand};
 use crate::btf_offsets::{BtfOffsets, Ids};
 use crate::capture_row::{self, NO_ROW, WANTED};
 use crate::frame::state::look;
-use crate::frame::{Emitter, Generated, Maps, Session, reg, state};
+use crate::frame::{Emitter, FRAMES, Generated, Maps, Session, reg, state};
 use crate::helper::Helper;
 use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 
@@ -21,10 +21,24 @@ use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 pub const HEAD: usize = 24;
 /// Bytes of the state in a record.
 pub const STATE: usize = state::TAILS as usize;
-/// Bytes after the tails.
-pub const TRAILER: usize = 16;
-/// Bytes of the window, the only value of its array: calls that began after the first u64, and not after the second.
-pub const WINDOW: u32 = 16;
+/// Bytes after the tails: flags and start, [`KEPT`] registers, the number of the call, the `fs` base, and bytes of the kernel's stack,
+/// which follows.
+pub const TRAILER: usize = 8 * (2 + KEPT + 3);
+/// The registers that are written of a task: rip, rsp, rbp, rbx, r12, r13, r14 and r15, which a call keeps.
+pub const KEPT: usize = 8;
+/// Bytes of the window, the only value of its array: calls that began after the first u64, and not after the second. Then room for a stack.
+pub const WINDOW: u32 = BOUNDS as u32 + 8 * FRAMES as u32;
+/// Bytes of the two.
+pub const BOUNDS: usize = 16;
+
+/// What is written of a thread for the stacks of its call.
+#[derive(Clone, Copy, Debug)]
+pub struct Stacks {
+    /// The offset of `thread.fsbase` in `task_struct`.
+    pub fs_base: i32,
+    /// Frames of the kernel's stack, at most.
+    pub kernel: u8,
+}
 
 /// The task.
 const TASK: Reg = R7;
@@ -32,14 +46,14 @@ const TASK: Reg = R7;
 /// Stack slots, above those that the [`Emitter`] uses here.
 mod slot {
     pub const SEQ: i16 = -8;
-    /// `TRAILER` bytes.
-    pub const END: i16 = -24;
     /// `HEAD` bytes.
     pub const HEAD: i16 = -48;
     pub const POINTER: i16 = -56;
     pub const LEVEL: i16 = -64;
     /// The task's home.
     pub const HOME: i16 = -72;
+    /// `TRAILER` bytes, below all of the [`Emitter`]'s.
+    pub const END: i16 = crate::frame::slot::LAST - super::TRAILER as i16;
 }
 
 /// `*(slot) =` the id of the task in r8, in the namespace at LEVEL.
@@ -120,9 +134,62 @@ fn write(e: &mut Emitter<'_>, base: Reg, off: i16, len: impl Into<Operand>, out:
     e.jump_if(Cond::Ne, R0, 0, out);
 }
 
+/// The registers with which the task has entered the kernel, [`KEPT`] words from this slot upwards; r8 = where they all are.
+fn registers_of_task(e: &mut Emitter<'_>, slot: i16) {
+    /// `struct pt_regs` (`arch/x86/include/asm/ptrace.h`): ip, sp, bp, bx, r12 to r15.
+    const OF_USER: [i16; KEPT] = [128, 152, 32, 40, 24, 16, 8, 0];
+    e.mov(R1, TASK);
+    e.call(Helper::TaskPtRegs);
+    e.mov(R8, R0);
+    for (nth, at) in (0..).zip(OF_USER) {
+        e.load(Size::D, R1, R8, at);
+        e.store_slot(slot + 8 * nth, R1);
+    }
+}
+
+/// Where the trailer has the number of the call.
+const NUMBER_AT: i16 = slot::END + 16 + 8 * KEPT as i16;
+/// And the bytes of the kernel's stack.
+const LENGTH_AT: i16 = NUMBER_AT + 16;
+
+/// What a walk up the task's stack begins with, into the trailer, and the kernel's stack into the window; zeros where they are not wanted.
+fn stacks_of_call(e: &mut Emitter<'_>, window: i32, stacks: Option<Stacks>) {
+    /// `orig_ax` of `struct pt_regs`.
+    const NUMBER: i16 = 120;
+    let first = slot::END + 16;
+    let Some(Stacks { fs_base, kernel }) = stacks else {
+        return (first..=LENGTH_AT).step_by(8).for_each(|at| e.store(Size::D, R10, at, 0));
+    };
+    registers_of_task(e, first);
+    e.load(Size::D, R1, R8, NUMBER);
+    e.store_slot(NUMBER_AT, R1);
+    e.peek(NUMBER_AT + 8, 8, TASK, fs_base);
+    e.store(Size::D, R10, LENGTH_AT, 0);
+    if kernel > 0 {
+        let none = e.new_label();
+        e.mov(R1, TASK);
+        e.map_value(R2, window, BOUNDS as u32);
+        e.mov(R3, 8 * i32::from(kernel).min(FRAMES));
+        e.mov(R4, 0);
+        e.call(Helper::GetTaskStack);
+        e.jump_if(Cond::Sle, R0, 0, none);
+        e.store_slot(LENGTH_AT, R0);
+        e.bind(none);
+    }
+}
+
+/// The kernel's stack behind the trailer.
+fn write_stack(e: &mut Emitter<'_>, window: i32, out: Label) {
+    e.load_slot(R9, LENGTH_AT);
+    e.jump_if(Cond::Eq, R9, 0, out);
+    e.jump_if(Cond::Gt, R9, 8 * FRAMES, out);
+    e.map_value(R8, window, 0);
+    write(e, R8, BOUNDS as i16, R9, out);
+}
+
 /// The program for `bpf_iter_task` (context: meta, task). `window` is an array of one value of [`WINDOW`] bytes; `unknown`: calls
-/// that no row describes, and 32-bit ones, are wanted.
-pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated {
+/// that no row describes, and 32-bit ones, are wanted; `stacks`: what is written for stacks (Linux 5.15).
+pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool, stacks: Option<Stacks>) -> Generated {
     let (offsets, session) = (BtfOffsets::default(), Session::default());
     let mut e = Emitter::new(maps, &offsets, &session);
     let [out, other, wanted, no_tails, ended] = std::array::from_fn(|_| e.new_label());
@@ -177,11 +244,15 @@ pub fn in_flight(maps: &Maps, window: i32, at: &Ids, unknown: bool) -> Generated
     e.load_slot(R8, slot::HOME);
     write(&mut e, R8, state::TAILS, R9, out);
     e.bind(ended);
+    stacks_of_call(&mut e, window, stacks);
     e.load_state(R1, state::FLAGS);
     e.store_slot(slot::END, R1);
     e.load_state(R1, state::START);
     e.store_slot(slot::END + 8, R1);
     write(&mut e, R10, slot::END, TRAILER as i32, out);
+    if stacks.is_some_and(|s| s.kernel > 0) {
+        write_stack(&mut e, window, out);
+    }
     e.bind(out);
     e.mov(R0, 0);
     e.exit();
@@ -252,13 +323,11 @@ pub fn level(at: &Ids) -> Generated {
 }
 
 /// Bytes of a record of [`registers`]: thread and process (u32 each), then rip, rsp, rbp, rbx, r12, r13, r14 and r15.
-pub const REGISTERS: usize = 72;
+pub const REGISTERS: usize = 8 * (1 + KEPT);
 
 /// A program for `bpf_iter_task` that writes the registers with which each task has entered the kernel: a record of [`REGISTERS`] bytes.
 /// They are those of its user space as long as it is blocked.
 pub fn registers(at: &Ids) -> Generated {
-    /// `struct pt_regs` (`arch/x86/include/asm/ptrace.h`): ip, sp, bp, bx, r12 to r15.
-    const OF_USER: [i16; 8] = [128, 152, 32, 40, 24, 16, 8, 0];
     const RECORD: i16 = slot::HOME - REGISTERS as i16;
     let maps = Maps::default();
     let (offsets, session) = (BtfOffsets::default(), Session::default());
@@ -268,13 +337,7 @@ pub fn registers(at: &Ids) -> Generated {
     e.note("no task: the end");
     e.jump_if(Cond::Eq, TASK, 0, out);
     ids(&mut e, RECORD, at);
-    e.mov(R1, TASK);
-    e.call(Helper::TaskPtRegs);
-    e.mov(R8, R0);
-    for (nth, at) in (1..).zip(OF_USER) {
-        e.load(Size::D, R1, R8, at);
-        e.store_slot(RECORD + 8 * nth, R1);
-    }
+    registers_of_task(&mut e, RECORD + 8);
     write(&mut e, R10, RECORD, REGISTERS as i32, out);
     e.bind(out);
     e.mov(R0, 0);
@@ -289,7 +352,9 @@ mod tests {
     #[test]
     fn calls_without_a_row_are_written_only_where_wanted() {
         let maps = Maps { tasks: 3, scratch: 4, rows: 6, row_count: 470, switches: 7, ..Maps::default() };
-        let made = |unknown| in_flight(&maps, 9, &Ids::default(), unknown).unwrap().to_string();
+        let made = |unknown| {
+            in_flight(&maps, 9, &Ids::default(), unknown, Some(Stacks { fs_base: 40, kernel: 0 })).unwrap().to_string()
+        };
         for text in [made(true), made(false)] {
             assert_eq!(text.matches("seq_write").count(), 4, "{text}");
         }

@@ -154,24 +154,27 @@ fn a_fatal_signal_has_the_stack_of_the_fault() {
 
 /// A call that has not ended: in its notice, where it is found at attach, and where its thread is killed in it.
 #[test]
-fn calls_in_flight_have_stacks_with_ptrace() {
-    lab::each_ptracer(|user| {
+fn calls_in_flight_have_stacks() {
+    each_backend(|user| {
         at_the_end(|path| {
             let expected = ["pause", "innermost", "outermost", "main"];
-            let script = format!("{path} & p=$!; sleep 0.5; kill -KILL $p; wait");
-            let r = record(user, &["--ustack=64", "-e", "pause"], &["sh", "-c", &script]);
-            let json = r.report(&["--as", "json"]).out();
-            for kind in ["inflight", "syscall"] {
-                let found = of_type(&json, kind);
-                assert_eq!(
-                    (found.len(), names(&found[0]["ustack"])),
-                    (1, expected.map(String::from).to_vec()),
-                    "{json}"
-                );
+            for signal in ["KILL", "SEGV"] {
+                let script = format!("{path} & p=$!; sleep 0.5; kill -{signal} $p; wait");
+                let r = record(user, &["--ustack=64", "-e", "pause"], &["sh", "-c", &script]);
+                let json = r.report(&["--as", "json"]).out();
+                for kind in ["inflight", "syscall"] {
+                    let found = of_type(&json, kind);
+                    assert_eq!(
+                        (found.len(), names(&found[0]["ustack"])),
+                        (1, expected.map(String::from).to_vec()),
+                        "{signal} {json}"
+                    );
+                }
+                let text = r.report(&[]).out();
+                let below: Vec<&str> =
+                    text.lines().skip_while(|l| !l.contains("<in flight>")).skip(1).take(2).collect();
+                assert!(below[0].contains("(pause+0x") && below[1].contains("(innermost+0x"), "{text}");
             }
-            let text = r.report(&[]).out();
-            let below: Vec<&str> = text.lines().skip_while(|l| !l.contains("<in flight>")).skip(1).take(2).collect();
-            assert!(below[0].contains("(pause+0x") && below[1].contains("(innermost+0x"), "{text}");
             if !lab::may_attach(user) {
                 return;
             }

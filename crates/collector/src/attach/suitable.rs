@@ -5,7 +5,7 @@
 
 use super::library::Libc;
 use super::target::name_of;
-use engine::backend::code::{Code, Files};
+use engine::backend::code::{Code, Files, build_here};
 use std::collections::HashMap;
 use std::ops::Range;
 use sys::maps::{Map, PROT_EXEC};
@@ -56,7 +56,7 @@ impl Process {
             m.prot & PROT_EXEC != 0 && (name.starts_with("ld-") || name.starts_with("ld.so") || name.contains("alloc"))
         };
         let others = maps.iter().filter(holds).map(|m| m.range.0..m.range.1).collect();
-        Process { code: Code::of(pid, files).unwrap_or_default(), libc, others }
+        Process { code: Code::of(pid, files, &mut build_here).unwrap_or_default(), libc, others }
     }
 
     /// Its glibc.
@@ -98,7 +98,7 @@ pub struct Stacks {
 impl Stacks {
     /// Reads what a process has mapped.
     pub fn of(pid: i32, files: &mut Files) -> Stacks {
-        let code = Code::of(pid, files).unwrap_or_default();
+        let code = Code::of(pid, files, &mut build_here).unwrap_or_default();
         Stacks { code, areas: Vec::new(), hidden: HashMap::new() }
     }
 

@@ -9,7 +9,7 @@
 //! business: frames are those of an event's stack (`events::names`).
 
 use super::library::Injected;
-use engine::backend::code::{Code, Files};
+use engine::backend::code::{Code, Files, build_here};
 use std::ops::Range;
 use unwind::Rule;
 use unwind::stack::MAX_FRAMES;
@@ -45,7 +45,7 @@ pub fn of(
     if violations.is_empty() {
         return Vec::new();
     }
-    let code = Code::of(pid, &mut Files::default()).unwrap_or_default();
+    let code = Code::of(pid, &mut Files::default(), &mut build_here).unwrap_or_default();
     let own = Injected::find(pid).map_or(0..0, |i| i.code);
     let one = |v: &abi::tracer::Violation| {
         let (frames, ended) = walk(v, &code, &own);

@@ -56,11 +56,11 @@ pub struct Code {
 }
 
 impl Code {
-    /// Reads what a process has mapped; none where that is not allowed, or it has ended.
-    pub fn of(pid: i32, files: &mut Files) -> Option<Code> {
+    /// Reads what a process has mapped; none where that is not allowed, or it has ended. `build` makes tables of files.
+    pub fn of(pid: i32, files: &mut Files, build: &mut Building<'_>) -> Option<Code> {
         let mut code = Code::default();
         for map in sys::maps::of(pid).ok()?.iter().filter(|m| m.prot & PROT_EXEC != 0) {
-            code.map(pid, map, files.tables(pid, map, &mut build_here));
+            code.map(pid, map, files.tables(pid, map, build));
         }
         Some(code)
     }
@@ -139,7 +139,7 @@ type FileKey = ((u32, u32, u64), Vec<u8>);
 pub type Building<'b> = dyn FnMut(Vec<u8>) -> Option<Tables> + 'b;
 
 /// Builds tables and does nothing else meanwhile.
-fn build_here(bytes: Vec<u8>) -> Option<Tables> {
+pub fn build_here(bytes: Vec<u8>) -> Option<Tables> {
     Tables::build(&bytes)
 }
 
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn own_code_has_tables() {
         let mut files = Files::default();
-        let code = Code::of(sys::process::own_pid(), &mut files).expect("own mappings");
+        let code = Code::of(sys::process::own_pid(), &mut files, &mut build_here).expect("own mappings");
         let here = own_code_has_tables as fn() as usize as u64;
         assert!(code.rule(here).is_some_and(|r| r != Rule::NONE), "{:?}", code.rule(here));
         assert!(files.built > 1 && files.unreadable == 0);

@@ -11,13 +11,14 @@ use events::encode::{self, Fixed};
 use events::generated as g;
 use events::layout::{CAP_32BIT, CAP_NO_RESULT, CAP_START_UNKNOWN, NO_CPU};
 use events::schema::Schema;
+use events::stacks::FIELDS;
 use sys::{proc, time};
 
 const ARCH_X86_64: u64 = 0xc000_003e;
 const ARCH_I386: u64 = 0x4000_0003;
 
 /// A call that a thread is in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct InFlight {
     /// When it was seen.
     pub now: u64,
@@ -41,6 +42,8 @@ pub struct InFlight {
     pub cpu: u16,
     /// Tails of entry, empty where none were read.
     pub tails: Vec<u8>,
+    /// The class of its events, which has stacks, and their ids: the kernel's, and that of its thread. None where there is no stack.
+    pub stacks: Option<(&'static Schema, [u64; 2])>,
 }
 
 struct Remote(i32);
@@ -53,7 +56,7 @@ impl Memory for Remote {
 
 impl InFlight {
     /// The call's schema, and its arguments in the order of the schema.
-    fn class(&self) -> (&'static Schema, [u64; 8]) {
+    pub fn class(&self) -> (&'static Schema, [u64; 8]) {
         let mut args = [0; 8];
         match events::registry::by_number(self.nr).filter(|_| !self.compat) {
             Some(s) => {
@@ -109,7 +112,14 @@ impl InFlight {
 
     /// Appends the call's event without a result.
     pub fn call(&self, attach: u64, tails: bool, out: &mut Vec<u8>) {
-        let (schema, args) = self.class();
+        let (mut schema, mut args) = self.class();
+        if let Some((class, ids)) = self.stacks {
+            schema = class;
+            for (name, id) in FIELDS.iter().zip(ids) {
+                let at = class.args.iter().position(|arg| arg.name == *name);
+                at.and_then(|at| args.get_mut(at)).into_iter().for_each(|arg| *arg = id);
+            }
+        }
         let Some(layout) = events::registry::layout(schema.id) else { return };
         let unknown = attach == 1 || self.attached;
         let more = if unknown { CAP_START_UNKNOWN } else { 0 } | if self.compat { CAP_32BIT } else { 0 };

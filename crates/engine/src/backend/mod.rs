@@ -1,6 +1,7 @@
 //! What backends share, and the one that reads a recorded trace. The others are crates of their own, which know this one and not each other.
 
 pub mod code;
+pub mod copied;
 pub mod elf_file;
 pub mod fds;
 pub mod ids;
@@ -8,3 +9,4 @@ pub mod in_flight;
 pub mod launch;
 pub mod patched;
 pub mod recorded;
+pub mod stacks;

@@ -27,7 +27,7 @@ mod programs;
 mod records;
 
 pub use counts::Counts;
-pub use maps::{Maps, uprobe_offsets};
+pub use maps::{Maps, fs_base_offset, uprobe_offsets};
 
 use builders::{Builders, Waker, Woken};
 use maps::Writer;

@@ -1,6 +1,6 @@
 //! What is known of the traced threads and processes, as the records say, in order of time.
 
-use engine::backend::code::{Building, Code, Files};
+use engine::backend::code::{Building, Code, Files, build_here};
 use engine::backend::ids::ids;
 use std::collections::HashMap;
 use sys::maps::{Map, PROT_EXEC};
@@ -141,7 +141,7 @@ impl Processes {
 
     fn look_at(&mut self, pid: u32, now: u64) -> bool {
         self.snapshots += 1;
-        let found = Code::of(pid as i32, &mut self.files);
+        let found = Code::of(pid as i32, &mut self.files, &mut build_here);
         let is_there = found.is_some();
         match found {
             Some(code) => self.insert(pid, Process { code, read: now }),

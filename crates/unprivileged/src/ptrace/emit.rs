@@ -1,6 +1,7 @@
 //! Events out of the ptracer: encoded once, pushed whole, waited for or counted.
 
 use crate::ptrace::thread::Pending;
+use engine::own_events::{self, Stack};
 use engine::plan::OnFull;
 use events::encode::{self, Fixed};
 use events::layout::{CAP_32BIT, NO_CPU};
@@ -171,15 +172,10 @@ impl Emitter {
         false
     }
 
-    /// A stack: its id, kind, why it ended and how many frames are guessed; and its frames. Whether it is in the ring.
-    pub fn stack(&mut self, (pid, tid): (i32, i32), numbers: [u64; 4], frames: &[u8]) -> bool {
-        let schema = &events::generated::P_STACK;
-        let Some(layout) = events::registry::layout(schema.id) else { return false };
-        let [id, kind, ended, guessed] = numbers;
+    /// A stack. Whether it is in the ring.
+    pub fn stack(&mut self, (pid, tid): (i32, i32), report: &Stack<'_>) -> bool {
         self.buf.clear();
-        let f = Fixed { time: sys::time::monotonic(), cap: 1, tid: tid as u32, pid: pid as u32, ..Fixed::default() };
-        encode::fixed(&mut self.buf, schema, layout, &f, &[1, id, kind, ended, guessed]);
-        encode::many_tail(&mut self.buf, frames, 8);
+        own_events::stack(sys::time::monotonic(), (pid as u32, tid as u32), report, &mut self.buf);
         self.push()
     }
 

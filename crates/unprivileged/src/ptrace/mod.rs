@@ -17,7 +17,6 @@ mod emit;
 mod fds;
 mod filter;
 mod intercept;
-mod stacks;
 mod thread;
 mod tracer;
 

@@ -17,9 +17,10 @@ use self::recorded::Batch;
 use super::emit::{Emitter, End};
 use super::filter;
 use super::intercept::Intercept;
-use super::stacks::{self, Stacks};
 use super::thread::{Pending, Thread};
+use engine::backend::code::build_here;
 use engine::backend::ids::ids;
+use engine::backend::stacks::{self, Stacks};
 use engine::capture::{self, Limits};
 use events::generated as g;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
@@ -27,7 +28,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::LazyLock;
-use sys::ptrace::{self, Change, Status, event, option};
+use sys::ptrace::{self, Change, FrameRegisters, Status, event, option};
 use sys::ring::control::Ptracer;
 use sys::{proc, seccomp, signal, time};
 
@@ -616,13 +617,19 @@ impl Tracer {
         p
     }
 
+    /// The id of the stack of a thread that does not run, which is reported.
+    fn stack(&mut self, who: (i32, i32), registers: FrameRegisters, most: usize) -> u64 {
+        let Tracer { stacks, out, .. } = self;
+        stacks.of(who, registers, most, &mut build_here, |stack| out.stack(who, &stack))
+    }
+
     /// The stack of a thread that does not run, for the call that it is in.
     fn take_stack(&mut self, t: &Thread, p: &mut Pending) {
         if let Some(at) = p.stack.filter(|_| p.wanted && !t.starting && !self.out.silent && !self.out.held)
             && let Some(registers) = p.registers.or_else(|| ptrace::frame_registers(t.tid).ok())
         {
             let most = self.job.with_stacks.get(&p.schema.base).map_or(0, |c| c.1);
-            p.args[at] = self.stacks.of((t.pid, t.tid), registers, most, &mut self.out);
+            p.args[at] = self.stack((t.pid, t.tid), registers, most);
         }
     }
 
@@ -877,7 +884,7 @@ impl Tracer {
                     let mut args = [0; 13];
                     args[..12].copy_from_slice(&info);
                     let registers = ptrace::frame_registers(tid);
-                    args[12] = registers.map_or(0, |r| self.stacks.of(who, r, most, &mut self.out));
+                    args[12] = registers.map_or(0, |r| self.stack(who, r, most));
                     self.out.process(schema, who, &args, &[]);
                 }
                 _ => self.out.process(&g::P_SIGNAL, who, &info, &[]),

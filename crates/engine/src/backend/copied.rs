@@ -1,6 +1,6 @@
 //! Threads that do not run meanwhile, for walks up their stacks: registers, and a copy of the inner part of the stack.
 
-use engine::backend::code::Code;
+use super::code::Code;
 use unwind::Rule;
 use unwind::patched::{Patched, Shadow};
 use unwind::walk::{Registers, Target};

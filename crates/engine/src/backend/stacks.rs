@@ -1,17 +1,17 @@
-//! Stacks of stopped threads: registers and a copy of the stack in, `process:stack` events and their ids out.
+//! Stacks of threads that are in calls: registers and a copy of the stack in, `process:stack` events and their ids out.
 //!
 //! ```text
-//!  PTRACE_GETREGS ─► registers ──┐
-//!  process_vm_readv: 64 KiB ─────┼─► unwind::Walk ─► frames ─► id ─► reported once
-//!  /proc/PID/maps ─► tables ─────┘
+//!  registers, of a stop or by a task iterator ──┐
+//!  process_vm_readv: 64 KiB ────────────────────┼─► unwind::Walk ─► frames ─► id ─► reported once
+//!  /proc/PID/maps ─► tables ────────────────────┘
 //! ```
 //!
-//! What a process has mapped is read when it is first needed, again
-//! after each exec and each call seen here that changes mappings, and when an address is in no mapping.
+//! What a process has mapped is read when it is first needed, again when it may have changed ([`Stacks::forget`]), and when an address
+//! is in no mapping.
 
-use super::emit::Emitter;
-use crate::copied::{Copied, ShadowStack};
-use engine::backend::code::{Code, Files, id_of};
+use super::code::{Building, Code, Files, id_of};
+use super::copied::{Copied, ShadowStack};
+use crate::own_events::Stack;
 use std::collections::{HashMap, HashSet};
 use sys::ptrace::FrameRegisters;
 use unwind::walk::{Registers, Walk};
@@ -53,9 +53,21 @@ impl Stacks {
         self.processes.remove(&pid);
     }
 
-    /// The id of the stack of a thread that does not run, at most `most` frames of it, which is reported where it was not before; 0: there
-    /// is none. The registers are those of [`sys::ptrace::frame_registers`].
-    pub fn of(&mut self, (pid, tid): (i32, i32), of: FrameRegisters, most: usize, out: &mut Emitter) -> u64 {
+    /// What no process has mapped is known any more.
+    pub fn forget_all(&mut self) {
+        self.processes.clear();
+    }
+
+    /// The id of the stack of a thread (process, thread) that is in a call, at most `most` frames of it; 0: `report` has refused it. A stack
+    /// is reported where it was not before. `build` makes tables of files.
+    pub fn of(
+        &mut self,
+        (pid, tid): (i32, i32),
+        of: FrameRegisters,
+        most: usize,
+        build: &mut Building<'_>,
+        report: impl FnOnce(Stack<'_>) -> bool,
+    ) -> u64 {
         let FrameRegisters { pc, by_number: registers, fs_base } = of;
         let (bp, sp) = (registers[6], registers[7]);
         self.copy.resize(COPY, 0);
@@ -64,7 +76,7 @@ impl Stacks {
         let (mut ended, mut guessed);
         loop {
             if fresh {
-                self.look_at(pid);
+                self.look_at(pid, build);
             }
             let Stacks { processes, copy, frames, .. } = self;
             let code = processes.get(&pid);
@@ -86,8 +98,7 @@ impl Stacks {
         }
         let id = id_of(&self.frames, ended);
         if !self.reported.contains(&id) {
-            let bytes: Vec<u8> = self.frames.iter().flat_map(|f| f.to_le_bytes()).collect();
-            if !out.stack((pid, tid), [id, 0, ended, guessed], &bytes) {
+            if !report(Stack { numbers: [id, 0, ended, guessed], frames: &self.frames }) {
                 return 0;
             }
             if self.reported.len() >= MOST_STACKS {
@@ -99,8 +110,8 @@ impl Stacks {
     }
 
     /// Reads what a process has mapped.
-    fn look_at(&mut self, pid: i32) {
-        let code = Code::of(pid, &mut self.files).unwrap_or_default();
+    fn look_at(&mut self, pid: i32, build: &mut Building<'_>) {
+        let code = Code::of(pid, &mut self.files, build).unwrap_or_default();
         if self.processes.len() >= MOST_PROCESSES {
             self.processes.clear();
         }
