@@ -73,6 +73,11 @@ fn calls(trace: &str) -> BTreeMap<String, u64> {
 fn probe(pattern: &str, trace: &str) -> (BTreeMap<String, u64>, lab::Outcome) {
     let args = ["record", "-a", "-e", pattern, "--duration", "0.2", "-o", trace];
     let out = lab::run(&mut lab::trapline(User::Me, &args));
+    (hits(trace), out)
+}
+
+/// How often each probe of a trace was hit.
+fn hits(trace: &str) -> BTreeMap<String, u64> {
     let report = lab::run(&mut lab::trapline(User::Me, &["report", "-q", "--as", "json", trace]));
     let mut hits = BTreeMap::new();
     for line in report.out().lines() {
@@ -81,7 +86,7 @@ fn probe(pattern: &str, trace: &str) -> (BTreeMap<String, u64>, lab::Outcome) {
             *hits.entry(name.rsplit(':').next().unwrap_or_default().to_string()).or_default() += 1;
         }
     }
-    (hits, out)
+    hits
 }
 
 fn is_possible() -> bool {
@@ -138,6 +143,48 @@ fn patches_on_probed_functions() {
     assert!(out.stderr.contains("2 functions could not be patched: f_adds, f_stores (a breakpoint"), "{}", out.stderr);
     lab::kill("INT", first.pid().into());
     assert_eq!(first.end().code(), 0);
+}
+
+/// Several probes of one pattern, in a library, that are set after its functions were patched and before they are first called.
+#[test]
+fn probes_on_patched_functions_of_a_library() {
+    const CALLS: u64 = 100;
+    let build = |name: &str, flags: &[&str]| testkit::compile("gcc", name, "probed_library.c", flags);
+    let Some(library) = build("libprobed.so", &["-O1", "-shared", "-fPIC", "-DLIBRARY"]).filter(|_| is_possible())
+    else {
+        return;
+    };
+    let path = format!("-Wl,--no-as-needed,-rpath,{}", Path::new(&library).parent().expect("a directory").display());
+    let Some(program) = build("calls_library", &["-O1", &path, &library]) else { return };
+    let dir = lab::scratch();
+    let [trace, probes] = ["trace", "probes"].map(|n| dir.join(n).display().to_string());
+    let session = start(&["graph", "-q", "--lib", "-F", "u_*", "--on-full", "block", "-o", &trace], &program);
+    until_it_runs(&session, &program);
+    let args = ["record", "-a", "-e", &format!("uprobe:{library}:u_*"), "-o", &probes];
+    let recording = lab::start(lab::trapline(User::Me, &args).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut others = 0;
+    lab::until("probes are set", || {
+        let out = Command::new(&program).stdin(Stdio::null()).output().expect("it runs");
+        others += 1;
+        assert!(out.status.success());
+        std::fs::read_dir(&probes)
+            .is_ok_and(|d| d.flatten().any(|e| e.file_name().to_string_lossy().starts_with("probe")))
+    });
+    let (said, _) = end(session);
+    lab::kill("INT", recording.pid().into());
+    let out = recording.end();
+    assert_eq!((said, out.code()), (CALLS, 0), "{}", out.stderr);
+    let (calls, hits) = (calls(&trace), hits(&probes));
+    for function in ["u_a", "u_b", "u_c"] {
+        let hit = hits.get(function).copied().unwrap_or_default();
+        assert_eq!(calls.get(function), Some(&CALLS), "{calls:?}");
+        // Of the patched process all, of the others those that ran when the probe was there.
+        assert!(
+            hit.is_multiple_of(CALLS) && (2 * CALLS..=(others + 1) * CALLS).contains(&hit),
+            "{hits:?} {}",
+            out.stderr
+        );
+    }
 }
 
 #[test]
