@@ -3,8 +3,8 @@
 
 use crate::install::Spared;
 use crate::{
-    areas, child, command, heap, hooks, kernel, originals, own, plans, record, session, shared, sites, slots, talk,
-    thread, tracers,
+    areas, child, command, debugger, heap, hooks, kernel, originals, own, plans, record, session, shared, sites, slots,
+    talk, thread, tracers,
 };
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
@@ -126,6 +126,7 @@ fn end(free: bool) -> u64 {
 unsafe fn free() {
     // SAFETY: so says the caller.
     unsafe {
+        debugger::forget();
         areas::free();
         shared::free();
         own::free();

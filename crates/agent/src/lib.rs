@@ -34,6 +34,8 @@ mod chunks;
 mod command;
 mod context;
 mod counts;
+mod debugger;
+mod dwarf;
 mod entries;
 mod frame;
 mod heap;

@@ -1,7 +1,7 @@
 //! A plan of the collector: its tables, and the areas that it maps.
 
 use crate::plain::{self, Plain};
-use crate::{areas, kernel, slots, thread};
+use crate::{areas, debugger, kernel, slots, thread};
 use abi::plan::{self, Area, Counter, Header, Original, Patch, Trailer};
 use abi::stub::Variant;
 
@@ -96,6 +96,7 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
         unsafe { kernel::unmap(area.address, area.len) };
         return false;
     }
+    debugger::add(area);
     true
 }
 

@@ -105,6 +105,12 @@ pub fn all() -> &'static [Slot] {
     unsafe { core::slice::from_raw_parts(table as *const Slot, used) }
 }
 
+/// Where the first slot has its owner's data, how far apart slots are, and where the number of slots is.
+pub fn locals() -> (u64, u8, u64) {
+    let first = TABLE.load(Acquire) + core::mem::offset_of!(Slot, local) as u64;
+    (first, size_of::<Slot>() as u8, &raw const USED as u64)
+}
+
 /// The slot of a place in the table, which counts from 1.
 pub fn at(place: u32) -> Option<&'static Slot> {
     (place as usize).checked_sub(1).and_then(|i| all().get(i))

@@ -51,8 +51,9 @@ pub fn ready(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
 /// Injects the agent into a process that does not have it.
 fn inject(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
     let (process, mut thread, instruction) = loader(pid, files)?;
+    let tid = thread.tid();
     let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
-    load(pid, &mut caller, process.libc())?;
+    load((pid, tid), &mut caller, process.libc())?;
     let injected = Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))?;
     injected.stay();
     injected.keep(caller);
@@ -136,12 +137,16 @@ fn choose(pid: i32, is_good: impl Fn(&Thread) -> bool) -> Result<Thread> {
     Err(failed(pid, "all of its threads are in the loader, in malloc, or wait in the kernel", "try again"))
 }
 
-/// Has the thread load the agent: from memory, or else from the agent's file.
-fn load(pid: i32, caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
+/// Has the thread load the agent: from memory, or else from the agent's file. The path stays in the loader's list, which debuggers read: by the
+/// thread's id it is none of theirs, as long as the process has a procfs of its own pid namespace.
+fn load((pid, tid): (i32, i32), caller: &mut Caller<'_>, libc: &Libc) -> Result<()> {
     let from_memory = match in_memory(pid, caller) {
         Ok(fd) => {
-            let path = format!("/proc/self/fd/{fd}\0");
-            let opened = open(pid, caller, libc, path.as_bytes());
+            let own = sys::proc::own_id(tid).unwrap_or(tid);
+            let opened = match loads(pid, caller, libc, format!("/proc/self/task/{own}/fd/{fd}\0").as_bytes()) {
+                Ok(Some(_)) => open(pid, caller, libc, format!("/proc/self/fd/{fd}\0").as_bytes()),
+                other => other.map(drop),
+            };
             let _ = caller.syscall(CLOSE, [fd as u64, 0, 0, 0, 0, 0], &[]);
             opened
         }
@@ -183,6 +188,14 @@ fn in_memory(pid: i32, caller: &mut Caller<'_>) -> io::Result<i32> {
 
 /// dlopen(3) in the process.
 fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<()> {
+    let Some(why) = loads(pid, caller, libc, path)? else { return Ok(()) };
+    let limit = why.contains("Too many open files").then(|| target::at_limit(pid, &target::too_many_files()));
+    let todo = "start the command under trapline";
+    Err(limit.flatten().unwrap_or_else(|| failed(pid, format!("the library cannot be loaded: {why}"), todo)))
+}
+
+/// Has the thread load a library: none, or why the loader has refused it.
+fn loads(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<Option<String>> {
     let (function, flags) = match (libc.address("dlopen"), libc.address("__libc_dlopen_mode")) {
         (Some(dlopen), _) => (dlopen, RTLD_NOW),
         (None, Some(internal)) => (internal, RTLD_NOW | RTLD_DLOPEN),
@@ -191,13 +204,8 @@ fn open(pid: i32, caller: &mut Caller<'_>, libc: &Libc, path: &[u8]) -> Result<(
     let at = caller.data();
     let called = caller.call(function, [at, flags, 0, 0, 0, 0], path, LOAD);
     match called {
-        Ok(0) => {
-            let why = why(pid, caller, libc);
-            let limit = why.contains("Too many open files").then(|| target::at_limit(pid, &target::too_many_files()));
-            let todo = "start the command under trapline";
-            Err(limit.flatten().unwrap_or_else(|| failed(pid, format!("the library cannot be loaded: {why}"), todo)))
-        }
-        Ok(_) => Ok(()),
+        Ok(0) => Ok(Some(why(pid, caller, libc))),
+        Ok(_) => Ok(None),
         Err(e) if e.kind() == io::ErrorKind::TimedOut => {
             Err(failed(pid, "the agent is not loaded yet: the loader is busy", "the process runs on: try again"))
         }
