@@ -22,7 +22,7 @@ const LSEEK: usize = 8;
 const MMAP: usize = 9;
 const MPROTECT: usize = 10;
 const MUNMAP: usize = 11;
-const SIGACTION: usize = 13;
+pub const SIGACTION: usize = 13;
 const SIGPROCMASK: usize = 14;
 const PREAD: usize = 17;
 const PWRITE: usize = 18;
@@ -454,6 +454,12 @@ pub fn set_mask(mask: u64) -> u64 {
 pub fn is_readable(address: u64) -> bool {
     // SAFETY: nothing is written.
     unsafe { call(SIGPROCMASK, [usize::MAX, address as usize, 0, 8, 0, 0]) == EINVAL }
+}
+
+/// Whether 8 bytes at an address can be written, which may have any value then.
+pub fn is_writable(address: u64) -> bool {
+    // SAFETY: so says the caller of what is there; no mask changes.
+    unsafe { call(SIGPROCMASK, [0, 0, address as usize, 8, 0, 0]) == 0 }
 }
 
 /// The kernel's struct sigaction.

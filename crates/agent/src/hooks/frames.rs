@@ -14,10 +14,12 @@
 //!   goes down from the top to the last entry whose slot is not above the CFA.
 
 use crate::areas;
+use crate::dwarf::{DEF_CFA, RA, RSP, VAL_EXPRESSION, Writer, op};
 use crate::memory::{load, store};
 use crate::originals::original;
 use crate::shadow;
 use crate::thread::{ENTRY, Local, local};
+use crate::{kernel, permits};
 use abi::message::Hook;
 use abi::stub::Layout;
 use core::sync::atomic::Ordering::Relaxed;
@@ -34,22 +36,6 @@ pub struct Bases {
 /// Descriptions that a thread has, one after the other: a handler may unwind while the code that it has interrupted does.
 const DESCRIPTIONS: u32 = 16;
 const SIZE: usize = 256;
-
-// DWARF: operations, rules of call frames, registers.
-const LIT0: u8 = 0x30;
-const CONST1U: u8 = 0x08;
-const CONST8U: u8 = 0x0e;
-const DEREF: u8 = 0x06;
-const DUP: u8 = 0x12;
-const PICK: u8 = 0x15;
-const MINUS: u8 = 0x1c;
-const PLUS_UCONST: u8 = 0x23;
-const LE: u8 = 0x2c;
-const BRA: u8 = 0x28;
-const DEF_CFA: u8 = 0x0c;
-const VAL_EXPRESSION: u8 = 0x16;
-const RSP: u8 = 7;
-const RA: u8 = 16;
 
 /// `_Unwind_Find_FDE(pc, bases)`.
 ///
@@ -88,6 +74,18 @@ fn frame_at(pc: u64) -> Option<Frame> {
     }
     let (layout, offset) = areas::stub_of(pc)?;
     Some(frame(layout, offset))
+}
+
+/// Whether handlers of signals return to an address, which libgcc knows by these bytes where it has no description: `mov rax, 15 ;
+/// syscall` (rt_sigreturn).
+fn is_restorer(address: u64) -> bool {
+    const CODE: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+    // A function that does not return may be the last of its mapping.
+    permits::records()
+        && kernel::is_readable(address)
+        && kernel::is_readable(address + 1)
+        // SAFETY: it is readable.
+        && unsafe { (address as *const [u8; 9]).read() == CODE }
 }
 
 /// Words of struct _Unwind_Context of libgcc: 18 registers, the CFA, the return address; later, the flags.
@@ -131,7 +129,7 @@ extern "C" fn visit_own(context: u64, walk: u64) -> u32 {
             walk.behind_stub = !matches!(frame.returns, Returns::To(_));
             return GO_ON;
         }
-        if !core::mem::take(&mut walk.behind_stub) || flags & SIGNAL_FRAME == 0 {
+        if !core::mem::take(&mut walk.behind_stub) || flags & SIGNAL_FRAME == 0 || is_restorer(pc) {
             return (walk.visit)(context, walk.argument);
         }
         store(context + CONTEXT_RA, pc + 1);
@@ -194,38 +192,6 @@ unsafe fn known_cfa(pc: u64, bases: *mut Bases) -> Option<u64> {
     (returns == pc || returns == pc + 1).then_some(cfa)
 }
 
-/// Bytes that are written one after the other.
-struct Writer {
-    at: *mut u8,
-    len: usize,
-}
-
-impl Writer {
-    fn put(&mut self, bytes: &[u8]) -> &mut Writer {
-        if self.len + bytes.len() <= SIZE {
-            // SAFETY: a description has SIZE bytes in the thread's memory.
-            unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at.add(self.len), bytes.len()) };
-            self.len += bytes.len();
-        }
-        self
-    }
-
-    fn number(&mut self, value: u64) -> &mut Writer {
-        self.put(&value.to_le_bytes())
-    }
-
-    /// Fills up to a multiple of 8 with nops, and notes the length of what began at `start`.
-    fn finish(&mut self, start: usize) {
-        while !self.len.is_multiple_of(8) {
-            self.put(&[0]);
-        }
-        let end = self.len;
-        self.len = start;
-        self.put(&((end - start - 4) as u32).to_le_bytes());
-        self.len = end;
-    }
-}
-
 /// Descriptions for threads that have no memory yet: their first call is about to give it to them.
 static SPARE: [AtomicU64; DESCRIPTIONS as usize * SIZE / 8] = [const { AtomicU64::new(0) }; _];
 /// Which of those was used last.
@@ -248,7 +214,8 @@ fn describe(local: &Local, pc: u64, Frame { cfa, returns }: Frame, known: Option
         // SAFETY: the frame is being unwound: its return address can be read.
         (Returns::ToShadow, Some(place)) if !areas::is_return(unsafe { load(place) }) => Returns::ToMemory,
         (Returns::ToShadow, Some(place)) => {
-            shadow::return_address(local, place).map_or(returns, |address| Returns::To(address.wrapping_sub(1)))
+            let returned = |address| Returns::To(address - u64::from(!is_restorer(address)));
+            shadow::return_address(local, place).map_or(returns, returned)
         }
         _ => returns,
     };
@@ -256,7 +223,8 @@ fn describe(local: &Local, pc: u64, Frame { cfa, returns }: Frame, known: Option
         return 0;
     }
     let at = room(local);
-    let mut w = Writer { at, len: 0 };
+    // SAFETY: a description has so many bytes in the thread's memory.
+    let mut w = unsafe { Writer::new(at, SIZE) };
     // Length, no CIE pointer, version, augmentation, factors of code and data, return address; pointers are absolute.
     w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]);
     if known.is_some() {
@@ -274,28 +242,23 @@ fn describe(local: &Local, pc: u64, Frame { cfa, returns }: Frame, known: Option
     w.finish(0);
     let fde = w.len;
     w.put(&[0; 4]).put(&((fde + 4) as u32).to_le_bytes()).number(pc).number(1).put(&[0]);
-    w.put(&[VAL_EXPRESSION, RA, 0]);
-    let expression = w.len;
-    match returns {
-        Returns::To(address) => w.put(&[CONST8U]).number(address),
-        Returns::ToMemory => w.put(&[LIT0 + 8, MINUS, DEREF, LIT0 + 1, MINUS]),
+    w.put(&[VAL_EXPRESSION, RA]).expression(|w| match returns {
+        Returns::To(address) => {
+            w.put(&[op::CONST8U]).number(address);
+        }
+        Returns::ToMemory => {
+            w.put(&[op::LIT0 + 8, op::MINUS, op::DEREF, op::LIT0 + 1, op::MINUS]);
+        }
         Returns::ToShadow => {
             let top = &raw const local.top as u64;
             let size = ENTRY as u8;
-            w.put(&[LIT0 + 8, MINUS, DUP, CONST8U]).number(top).put(&[DEREF]);
+            w.put(&[op::LIT0 + 8, op::MINUS, op::DUP, op::CONST8U]).number(top).put(&[op::DEREF]);
             // Each round: the entry below; on while its slot is not above the CFA's.
             let round = w.len;
-            w.put(&[CONST1U, size, MINUS, DUP, DEREF, PICK, 2, LE, BRA]);
-            let back = round as i64 - (w.len as i64 + 2);
-            w.put(&(back as i16).to_le_bytes());
-            w.put(&[PLUS_UCONST, size + 8, DEREF, LIT0 + 1, MINUS])
+            w.put(&[op::CONST1U, size, op::MINUS, op::DUP, op::DEREF, op::PICK, 2, op::LE]).jump_to(op::BRA, round);
+            w.put(&[op::PLUS_UCONST, size + 8, op::DEREF, op::LIT0 + 1, op::MINUS]);
         }
-    };
-    let len = (w.len - expression) as u8;
-    let end = w.len;
-    w.len = expression - 1;
-    w.put(&[len]);
-    w.len = end;
+    });
     w.finish(fde);
     at as u64 + fde as u64
 }

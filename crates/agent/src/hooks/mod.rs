@@ -72,7 +72,7 @@ unsafe extern "C" {
 }
 
 macro_rules! before {
-    ($($name:literal, $hook:expr => $function:path;)*) => {$(
+    ($($name:literal, $hook:expr => $function:path $(, $argument:literal)?;)*) => {$(
         global_asm!(
             ".text",
             concat!(".globl ", $name), concat!(".hidden ", $name), concat!(".type ", $name, ",@function"),
@@ -91,6 +91,7 @@ macro_rules! before {
             vectors::save!(),
             "mov rax, [rip + {originals} + 8*{hook}]",
             "mov [rbp+8], rax",
+            $($argument,)?
             "call {function}",
             vectors::restore!(),
             "lea rsp, [rbp-72]",
@@ -112,7 +113,7 @@ before! {
     "trapline_fork", Hook::Fork => before_fork;
     "trapline_fork_async_safe", Hook::ForkAsyncSafe => before_fork;
     "trapline_clone", Hook::Clone => before_clone;
-    "trapline_syscall", Hook::Syscall => before_syscall;
+    "trapline_syscall", Hook::Syscall => before_syscall, "lea rdi, [rbp-72]";
     "trapline_prctl", Hook::Prctl => before_prctl;
     "trapline_modules", Hook::Modules => modules_changed;
     "trapline_longjmp", Hook::Longjmp => jumps::before;
@@ -140,9 +141,26 @@ extern "C" fn before_clone(_: u64, _: u64, flags: u64) {
     }
 }
 
+/// The registers of a call, as they are saved: what is written here the original gets.
+#[repr(C)]
+struct Saved {
+    r11: u64,
+    r10: u64,
+    r9: u64,
+    r8: u64,
+    rdi: u64,
+    rsi: u64,
+    rdx: u64,
+    rcx: u64,
+    rax: u64,
+}
+
 /// syscall(number, …).
-extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64, fourth: u64, fifth: u64) {
+extern "C" fn before_syscall(saved: &mut Saved) {
+    let Saved { rdi: number, rsi: first, rdx: second, rcx: third, r8: fourth, r9: fifth, .. } = *saved;
     match number as usize {
+        // It is done: what is left of it changes nothing.
+        kernel::SIGACTION if signals::by_number(first, second, third, fourth) => (saved.rdx, saved.rcx) = (0, 0),
         kernel::FORK => before_fork(),
         kernel::PRCTL => before_prctl(first, second, third),
         kernel::SECCOMP if first == SECCOMP_SET_MODE_STRICT => lose_all(local()),

@@ -26,6 +26,14 @@ pub struct Action {
     restorer: u64,
 }
 
+impl Action {
+    fn of_kernel(action: KernelAction) -> Action {
+        let mut mask = [0; 16];
+        mask[0] = action.mask;
+        Action { handler: action.handler, mask, flags: action.flags as u32, restorer: action.restorer }
+    }
+}
+
 const SIGNALS: usize = 65;
 const SA_NODEFER: u32 = 0x4000_0000;
 
@@ -122,9 +130,7 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
     // A session that comes or goes between this and the next call moves the handler that the kernel has, and not the one that the program has.
     let before = (wanted.is_some() && !old.is_null()).then(|| {
         let now = kernel::action(signal as u32);
-        let mut mask = [0; 16];
-        mask[0] = now.mask;
-        handler.of_program(Action { handler: now.handler, mask, flags: now.flags as u32, restorer: 0 })
+        handler.of_program(Action { restorer: 0, ..Action::of_kernel(now) })
     });
     let stored = handler.get();
     // 0 and 1 are SIG_DFL and SIG_IGN.
@@ -162,6 +168,36 @@ pub unsafe extern "C" fn sigaction(signal: i32, new: *const Action, old: *mut Ac
     answer
 }
 
+/// `rt_sigaction(signal, new, old, size)`, by syscall(2), as [`sigaction`] does it; false: the kernel is to say what is wrong with it.
+pub fn by_number(signal: u64, new: u64, old: u64, size: u64) -> bool {
+    const LAST: u64 = size_of::<KernelAction>() as u64 - 8;
+    let whole = |at: u64, can: fn(u64) -> bool| at == 0 || can(at) && can(at.wrapping_add(LAST));
+    let ours = u32::try_from(signal).is_ok_and(|signal| !NOT_OURS.contains(&signal));
+    let is_possible = permits::records() && original(Hook::Sigaction) != 0;
+    if !ours || size != 8 || !is_possible || !whole(new, kernel::is_readable) {
+        return false;
+    }
+    // SAFETY: it is there, and the program's, or null.
+    let wanted = (new != 0).then(|| unsafe { (new as *const KernelAction).read_unaligned() }).map(Action::of_kernel);
+    // It may be in the same place, and has any value then.
+    if !whole(old, kernel::is_writable) {
+        return false;
+    }
+    let mut before = Action::of_kernel(KernelAction::default());
+    let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: both are here.
+    if unsafe { sigaction(signal as i32, wanted, &raw mut before) } != 0 {
+        return false;
+    }
+    if old != 0 {
+        let Action { handler, mask: [mask, ..], flags, restorer } = before;
+        let before = KernelAction { handler, flags: flags.into(), restorer, mask };
+        // SAFETY: it is there, and the program's.
+        unsafe { (old as *mut KernelAction).write_unaligned(before) };
+    }
+    true
+}
+
 /// Signals whose actions are not the program's: SIGKILL, SIGSTOP, and two of glibc's own.
 const NOT_OURS: [u32; 4] = [9, 19, 32, 33];
 
@@ -174,9 +210,7 @@ pub fn adopt() {
 fn adopt_one(signal: u32) {
     let action = kernel::action(signal);
     if let Some(handler) = HANDLERS.get(signal as usize).filter(|_| action.handler > 1 && action.handler != own()) {
-        let mut mask = [0; 16];
-        mask[0] = action.mask;
-        handler.set(&Action { handler: action.handler, mask, flags: action.flags as u32, restorer: 0 });
+        handler.set(&Action::of_kernel(action));
         // SAFETY: the stand-in is a handler; flags and restorer are the program's.
         unsafe { kernel::set_action(signal, &KernelAction { handler: own(), mask: kernel::ALL, ..action }) };
     }

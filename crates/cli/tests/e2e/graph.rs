@@ -80,7 +80,8 @@ fn results_stay_what_they_are() {
     let leave = compiled("graph_handlers_leave", "agent_handlers_leave.c", &[]);
     let overflow = compiled("graph_overflow", "agent_overflow.c", &["-fno-optimize-sibling-calls"]);
     let panics = testkit::compile("rustc", "graph_panics", "panics.rs", &["-O"]);
-    for program in [throws, leaves, coroutines, leave, overflow, panics].into_iter().flatten() {
+    let by_number = compiled("graph_by_number", "handlers_by_number.cc", &["-O2", "-fnon-call-exceptions"]);
+    for program in [throws, leaves, coroutines, leave, overflow, panics, by_number].into_iter().flatten() {
         same(User::Me, &[&program]);
     }
 }

@@ -40,3 +40,12 @@ hazards! {
     cpp CPP, ["all", "Uncaught", "Not_allowed", "Terminated"];
     rust RUST, ["all", "Panic_message", "Aborting_panic", "Unwinds_main"];
 }
+
+#[test]
+fn handlers_that_libc_does_not_know_of() {
+    let flags = ["-O2", "-fnon-call-exceptions"];
+    let Some(program) = testkit::compile("g++", "heap_by_number", "handlers_by_number.cc", &flags) else { return };
+    let alone = lab::run(&mut lab::as_user(User::Me, &[&program]));
+    let traced = lab::run(&mut lab::trapline(User::Me, &["heap", "-q", "--as", "json=/dev/null", "--", &program]));
+    assert_eq!((traced.code(), traced.out()), (alone.code(), alone.out()), "{}", traced.stderr);
+}
