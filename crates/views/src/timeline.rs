@@ -11,6 +11,7 @@
 //! Times are those of the trace, from its first event. Names are data: each writer escapes them as its format needs.
 
 mod columns;
+mod curves;
 mod functions;
 pub mod html;
 mod lanes;
@@ -28,13 +29,13 @@ pub mod tree;
 use crate::View;
 use crate::advance::Advance;
 use crate::call_events::CallEvents;
-use crate::descriptors::{Added, Descriptors, made};
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
 use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
+use curves::Curves;
 use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
@@ -62,7 +63,8 @@ pub enum Kind {
     Sample,
     /// Signals, probes, what happens to threads.
     Mark,
-    /// Allocations and releases of a process: `value` is the size, negative of a release; `subject` the index of what is released, from 1.
+    /// Allocations and releases of a process: `value` is the size, negative of a release; `subject` the index of what is released, from 1. An
+    /// exec releases all: its `subject` is its own index.
     Heap,
     /// Events are missing here: `value` is how many.
     Lost,
@@ -121,11 +123,7 @@ pub struct Timeline {
     functions: CallEvents<FunctionRows>,
     spans: Spans,
     operations: Operations,
-    /// Where blocks are that are outstanding: process, address; the number of the allocation in the row of its process, and its size.
-    blocks: Table<(usize, u64), (u64, u64)>,
-    /// Those that are open; and whether any was closed: a trace without the calls that close knows of none what became of it.
-    descriptors: Descriptors<()>,
-    closes: bool,
+    curves: Curves,
     /// Threads that are on a processor, or off it, since when, and in which state they went.
     switched: Table<u32, (u64, &'static str)>,
     /// From thread to thread: time, both, and 0 of a child, 1 of a thread that was woken.
@@ -166,9 +164,7 @@ impl Timeline {
             functions: CallEvents::new(FunctionRows::default()),
             spans: Spans::default(),
             operations: Operations::default(),
-            blocks: Table::default(),
-            descriptors: Descriptors::default(),
-            closes: false,
+            curves: Curves::default(),
             switched: Table::default(),
             flows: Vec::new(),
             children: Table::default(),
@@ -328,42 +324,6 @@ impl Timeline {
         self.rows.of(Of::Thread(thread), kind, 0).push(&item);
     }
 
-    /// An allocation, or a release.
-    fn heap(&mut self, ev: &Event<'_>, names: &dyn Names, process: usize) {
-        let (address, size) = (ev.value_of("address"), ev.value_of("size"));
-        let name = self.strings.number(&ev.schema.probe());
-        let stack = self.stack(ev, names);
-        let row = self.rows.of(Of::Process(process), Kind::Heap, 0);
-        let start = ev.time();
-        let item = Item { start, name, stack, ..Item::default() };
-        if ev.schema.name == "heap:malloc" {
-            self.blocks.insert((process, address), (row.len(), size));
-            row.push(&Item { value: i64::try_from(size).unwrap_or(i64::MAX), ..item });
-        } else if let Some((nth, size)) = self.blocks.remove(&(process, address)) {
-            let value = -i64::try_from(size).unwrap_or(i64::MAX);
-            row.push(&Item { value, subject: nth + 1, ..item });
-        }
-    }
-
-    /// So many more descriptors of a table are open since a call, or another event.
-    fn files(&mut self, ev: &Event<'_>, value: i64) {
-        let table = self.descriptors.table(ev.pid());
-        let Some(thread) = self.processes.known(table).or_else(|| self.processes.known(ev.tid())) else { return };
-        let name = self.strings.number(ev.schema.name);
-        let row = self.rows.of(Of::Process(self.processes.of_thread(thread)), Kind::Files, 0);
-        row.push(&Item { start: ev.time(), name, value, ..Item::default() });
-    }
-
-    /// What a call has opened.
-    fn opened(&mut self, ev: &Event<'_>) {
-        let fds = made(ev);
-        let added = |fd: &i32| self.descriptors.add(ev, *fd, ()) == Added::New;
-        let more = fds.iter().map(added).filter(|is_new| *is_new).count();
-        if more > 0 {
-            self.files(ev, more as i64);
-        }
-    }
-
     /// A switch from one thread to another.
     fn switch(&mut self, ev: &Event<'_>, names: &dyn Names) {
         /// States of a thread that goes off the processor: `TASK_*` of `include/linux/sched.h`, as the tracepoint gives them.
@@ -450,7 +410,7 @@ impl Timeline {
 
     /// What it has, as a writer takes it: the rows in the order in which they are drawn.
     fn ordered(&self) -> Vec<&Row> {
-        let is_known = |row: &&Row| row.kind != Kind::Files || self.closes;
+        let is_known = |row: &&Row| row.kind != Kind::Files || self.curves.closes;
         let mut all: Vec<&Row> = self.rows.all().iter().chain(self.functions.view().rows()).filter(is_known).collect();
         all.sort_by_key(|row| {
             let (process, thread) = match row.of {
@@ -496,11 +456,7 @@ fn arguments(line: &str) -> String {
 impl View for Timeline {
     fn see(&mut self, ev: &Event<'_>) {
         self.functions.see(ev);
-        let closed = self.descriptors.closed_by(ev);
-        if closed > 0 {
-            self.closes = true;
-            self.files(ev, -i64::try_from(closed).unwrap_or(i64::MAX));
-        }
+        self.taken(ev);
     }
 
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {

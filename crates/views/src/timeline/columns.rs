@@ -59,7 +59,7 @@ pub(super) fn number(mut n: u64, out: &mut Vec<u8>) {
 }
 
 /// The number at a place of a column, which moves behind it.
-fn read(bytes: &[u8], at: &mut usize) -> u64 {
+pub(super) fn read(bytes: &[u8], at: &mut usize) -> u64 {
     let (mut n, mut shift) = (0, 0);
     while let Some(byte) = bytes.get(*at) {
         *at += 1;
@@ -72,12 +72,12 @@ fn read(bytes: &[u8], at: &mut usize) -> u64 {
     n
 }
 
-fn unzigzag(n: u64) -> i64 {
+pub(super) fn unzigzag(n: u64) -> i64 {
     (n >> 1) as i64 ^ -((n & 1) as i64)
 }
 
 /// Small numbers of either sign as small numbers.
-fn zigzag(n: i64) -> u64 {
+pub(super) fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }
 
@@ -86,7 +86,7 @@ fn since(now: u64, before: u64) -> u64 {
 }
 
 impl Row {
-    fn new(of: Of, kind: Kind, depth: u32) -> Row {
+    pub fn new(of: Of, kind: Kind, depth: u32) -> Row {
         Row { of, kind, depth, len: 0, end: 0, before: Item::default(), has: 1, columns: Default::default() }
     }
 
@@ -129,6 +129,11 @@ impl Row {
             (before, end) = (item, item.start.saturating_add(item.length));
             item
         })
+    }
+
+    /// The end of the last item.
+    pub fn end(&self) -> u64 {
+        self.end
     }
 
     /// How many items it has.

@@ -3,14 +3,14 @@
 //! ```text
 //! page/page.html ─┬─ style.css
 //!                 ├─ data.js picture.js … in one script
-//!                 └─ a block for the header (JSON), the strings (JSON) and each column: zlib, base64
+//!                 └─ a block for the header (JSON), the strings (JSON), each column and the steps of curves: zlib, base64
 //! ```
 //!
 //! Nothing of the trace is markup: all of it is in the compressed blocks, and the scripts make text nodes of it. The page's policy
 //! (Content-Security-Policy) lets it load nothing, and run no script but its own.
 
 use super::columns::{COLUMNS, NAMES};
-use super::{Kind, Of, Timeline, tally};
+use super::{Kind, Of, Timeline, curves, tally};
 use crate::advance::Advance;
 use events::generated::errno::ERRNO;
 use events::generated::{SCHEMAS, SET_NAMES};
@@ -22,8 +22,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("page/data.js"),
+    include_str!("page/curves.js"),
     include_str!("page/filter.js"),
     include_str!("page/picture.js"),
     include_str!("page/tables.js"),
@@ -43,6 +44,9 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let json = |value: Value| value.to_string().into_bytes();
     let mut parts: Vec<(&str, Vec<u8>)> =
         vec![("header", json(header(timeline, &rows))), ("strings", json(json!(strings)))];
+    let mut steps = Vec::new();
+    rows.iter().filter(|row| curves::is_curve(row)).for_each(|row| curves::steps(row, &mut steps));
+    parts.push(("steps", steps));
     parts.extend(NAMES.iter().enumerate().take(COLUMNS).map(|(nth, name)| (*name, column(nth))));
     let advance = &timeline.advance;
     advance.begin(parts.iter().map(|(_, bytes)| bytes.len() as u64).sum());
@@ -162,6 +166,7 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "stats": timeline.stats.to_json(),
         "kinds": Kind::NAMES,
         "columns": NAMES,
+        "step": curves::STEP,
         "processes": processes,
         "threads": threads,
         "rows": rows,

@@ -13,6 +13,7 @@
 //! ```
 
 use super::columns::Item;
+use super::curves::is_exec;
 use super::tally::{process, waits};
 use super::{Kind, ON, Timeline};
 use crate::escape;
@@ -54,7 +55,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     for row in timeline.ordered() {
         let Some(of) = process(timeline, row) else { continue };
         let Some(lane) = cells.get_mut(of) else { continue };
-        for item in row.items() {
+        for (nth, item) in row.items().enumerate() {
             let first = at(item.start);
             let waits = match row.kind {
                 Kind::Call => waits(name(item.name)),
@@ -64,7 +65,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
             if waits {
                 spread(&item, begin, wide, lane);
             }
-            if matches!(row.kind, Kind::Run | Kind::Files) {
+            if matches!(row.kind, Kind::Run | Kind::Files) || is_exec(row, nth, &item) {
                 continue;
             }
             lane[first].events += 1;

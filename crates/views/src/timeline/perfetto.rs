@@ -10,7 +10,8 @@
 //! ```
 
 use super::columns::{Item, Row};
-use super::{Kind, Of, Timeline};
+use super::curves::is_curve;
+use super::{Kind, Of, Timeline, tally};
 use crate::perfetto::{
     BEGIN, BYTES, COUNT, COUNTER, END, Encoder, INSTANT, Names, annotation, describe, field, named, process, thread,
 };
@@ -83,7 +84,7 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         match first.kind {
             Kind::Function => writer.nested(&rest[..n], out),
             Kind::Sample => writer.samples(first, out),
-            Kind::Heap | Kind::Files => writer.curve(first, row_track(nth), out),
+            _ if is_curve(first) => writer.curve(first, row_track(nth), out),
             _ => writer.flat(first, row_track(nth), out),
         }
         rest = &rest[n..];
@@ -210,14 +211,22 @@ impl<'t> Writer<'t> {
             descriptor.nested(field::track::COUNTER, |counter| counter.number(field::counter::UNIT, unit));
         });
         let (mut sum, mut last) = (0i64, 0);
+        let mut level = |time: u64, level: i64, out: &mut Vec<u8>| {
+            self.encoder.event(time, out, |event| {
+                event.number(field::event::TYPE, COUNTER);
+                event.number(field::event::TRACK, track);
+                event.number_or_zero(field::event::COUNTER_VALUE, level as u64);
+            });
+        };
         for item in row.items() {
             sum = sum.saturating_add(item.value);
             last = item.start.max(last);
-            self.encoder.event(last, out, |event| {
-                event.number(field::event::TYPE, COUNTER);
-                event.number(field::event::TRACK, track);
-                event.number_or_zero(field::event::COUNTER_VALUE, sum as u64);
-            });
+            level(last, sum, out);
+        }
+        // What a process had is gone with it.
+        let process = tally::process(self.timeline, row).and_then(|process| self.timeline.processes.all().get(process));
+        if let Some(process) = process.filter(|p| p.exit.is_some() && sum != 0) {
+            level(process.last.max(last), 0, out);
         }
     }
 

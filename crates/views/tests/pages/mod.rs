@@ -107,8 +107,42 @@ fn events() -> Vec<Vec<u8>> {
     all.iter().map(Call::encode).collect()
 }
 
+/// A process that allocates and opens before and after an exec, and ends.
+fn around_an_exec() -> Vec<Vec<u8>> {
+    let point = |schema, time: u64| Call::of(schema).times(at(time), at(time)).who(7, 7);
+    let malloc = |time: u64, address: u64, size: u64| {
+        point(probe("heap:malloc", &["address", "size", "ustack"]), time).arg("address", address).arg("size", size)
+    };
+    let free = |time: u64, address: u64| {
+        point(probe("heap:free", &["address", "ustack"]), time).arg("address", address).arg("ustack", 0)
+    };
+    let open = |time: u64, fd: i64, flags: u64| {
+        Call::new("openat").times(at(time), at(time)).who(7, 7).str("filename", b"/f").arg("flags", flags).ret(fd)
+    };
+    const O_CLOEXEC: u64 = 0o2_000_000;
+    let all = [
+        malloc(1, 0x1000, 1000),
+        malloc(2, 0x2000, 500),
+        free(3, 0x2000),
+        open(4, 3, O_CLOEXEC),
+        open(5, 4, 0),
+        point(&P_EXEC, 10).str("comm", b"other"),
+        malloc(11, 0x1000, 64),
+        free(12, 0x1000),
+        // It is not known: the memory that it was in is gone.
+        free(13, 0x2000),
+        malloc(14, 0x2000, 32),
+        Call::process("exit").times(at(20), at(20)).who(7, 7).arg("code", 0),
+    ];
+    all.iter().map(Call::encode).collect()
+}
+
 /// All of it, as a writer writes it.
 fn written(write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
+    written_of(&events(), write)
+}
+
+fn written_of(events: &[Vec<u8>], write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
     let stats = TraceStats::new(Trace { command: format!("app {HOSTILE}"), ..Trace::default() });
     let request = Definition {
         name: "request <b>".into(),
@@ -117,8 +151,8 @@ fn written(write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
         first: false,
     };
     let (mut view, mut out) = (Timeline::new(stats, write).spans(vec![request], 10), Vec::new());
-    for bytes in events() {
-        let ev = Event::parse(&bytes).expect("an event");
+    for bytes in events {
+        let ev = Event::parse(bytes).expect("an event");
         view.see(&ev);
         view.event(&ev, &Known, &mut out);
     }
@@ -154,6 +188,83 @@ fn perfetto_s_own_classes_read_everything() {
     has("7/7/missing: 'events are missing' [trapline] at 5075000000 events='17'");
     assert!(text.contains("7/7/marks: 'process:signal' [probe] at 5080000000"), "{text}");
     assert!(text.ends_with("lost 17\n"), "{text}");
+}
+
+/// Memory is gone with the program, and descriptors that are closed on exec.
+#[test]
+fn perfetto_s_own_classes_read_curves_around_an_exec() {
+    let Some(text) = read_by_perfetto(&written_of(&around_an_exec(), perfetto::write)) else { return };
+    let of = |name: &str| -> Vec<String> {
+        let lines = text.lines().filter_map(|line| line.trim().strip_prefix(name));
+        lines.map(|line| line.replace("000000", "")).collect()
+    };
+    let heap = [
+        "1000 at 5001",
+        "1500 at 5002",
+        "1000 at 5003",
+        "0 at 5010",
+        "64 at 5011",
+        "0 at 5012",
+        "32 at 5014",
+        "0 at 5020",
+    ];
+    assert_eq!(of("7/heap: "), heap, "{text}");
+    assert_eq!(of("7/descriptors: "), ["1 at 5004", "2 at 5005", "1 at 5010", "0 at 5020"], "{text}");
+}
+
+#[test]
+fn a_curve_ends_at_an_exec() {
+    let Some(browser) = Browser::new() else { return };
+    let page = String::from_utf8(written_of(&around_an_exec(), html::write)).expect("UTF-8");
+    let script = format!(
+        "{TOOLS} const heap = rowOf('heap'), open = rowOf('files'), levels = w => Array.from(w.start, (_, i) => levelAt(w, i + 1));
+         r.heap = levels(heap); r.open = levels(open); r.most = [heap.most, open.most]; r.title = titleOf(heap, 3);
+         tab('Heap'); r.table = table(); [view.from, view.to] = [4 * ms, 8 * ms]; r.pixels = pixelsOf(heap); whole();
+         r.extremes = [pixelsOf(heap).map(p => p.slice(1)), extremes(heap, 1, 4, 1000)];"
+    );
+    let r = browser.ask_page(&page, "", &script);
+    assert_eq!(r["errors"], json!([]));
+    assert_eq!(r["heap"], json!([1000, 1500, 1000, 0, 64, 0, 32]));
+    assert_eq!(r["open"], json!([1, 2, 1]));
+    assert_eq!((&r["most"], &r["title"]), (&json!([1500, 2]), &json!("process:exec -1000 B")));
+    // What the exec took was no leak.
+    assert_eq!(r["table"], json!(["32 B|1|parse  parse.c:12  ◂  main  main.c:3"]));
+    assert_eq!(r["pixels"], json!([[190, 1000, 1000, 1000, 1000]]));
+    assert_eq!(r["extremes"][1], json!([0, 1500, 0]));
+    assert_eq!((&r["extremes"][0][0], &r["extremes"][0][6]), (&json!([0, 1000, 0, 1000]), &json!([0, 32, 0, 32])));
+}
+
+/// A curve of more items than are drawn one by one: each pixel has the highest and the lowest level of those in it.
+#[test]
+fn a_long_curve_is_drawn_from_its_steps() {
+    let Some(browser) = Browser::new() else { return };
+    let malloc = probe("heap:malloc", &["address", "size", "ustack"]);
+    let free = probe("heap:free", &["address", "ustack"]);
+    let point = |schema, n: u64| {
+        Call::of(schema).times(at(0) + n * 1000, at(0) + n * 1000).who(7, 7).arg("address", 1 + n / 2 * 16)
+    };
+    let all: Vec<Vec<u8>> = (0..5000)
+        .map(|n| if n % 2 == 0 { point(malloc, n).arg("size", 1 + n * 7919 % 1000) } else { point(free, n) })
+        .chain([point(malloc, 5000).arg("size", 9)])
+        .map(|call| call.encode())
+        .collect();
+    let page = String::from_utf8(written_of(&all, html::write)).expect("UTF-8");
+    let script = format!(
+        "{TOOLS} const row = rowOf('heap'), sums = []; let sum = 0; row.value.forEach(v => sums.push(sum += v));
+         r.n = row.n; r.wrong = sums.filter((s, i) => levelAt(row, i + 1) !== s).length; r.different = 0; r.pixels = 0;
+         for (const [from, to] of [[-1e3, 5.1e6], [1e6, 1.3e6], [2e6, 2.01e6]]) {{
+           [view.from, view.to] = [from, to];
+           for (const [pixel, before, top, bottom, behind] of pixelsOf(row)) {{
+             const of = [before, ...sums.filter((_, i) => row.start[i] <= to && Math.floor(x(row.start[i])) === pixel && row.start[i] >= from)];
+             r.pixels++;
+             if (top !== Math.max(...of) || bottom !== Math.min(...of) || behind !== of[of.length - 1]) r.different++;
+           }}
+         }}"
+    );
+    let r = browser.ask_page(&page, "", &script);
+    assert_eq!((&r["errors"], &r["n"]), (&json!([]), &json!(5001)));
+    assert_eq!((&r["wrong"], &r["different"]), (&json!(0), &json!(0)), "{r}");
+    assert!(r["pixels"].as_u64() > Some(1000), "{r}");
 }
 
 /// What the scripts use.

@@ -111,15 +111,10 @@ const sort = row => {
   for (let i = 1; i < row.n && sorted; i++) sorted = row.start[i] >= row.start[i - 1];
   if (sorted) return;
   const order = Array.from(row.start.keys()).sort((a, b) => row.start[a] - row.start[b] || a - b);
-  const was = new Uint32Array(row.n);
-  order.forEach((from, to) => { was[from] = to; });
   for (const column of ['start', 'end', 'name', 'value', 'text', 'stack', 'subject']) {
     if (!row[column]) continue;
     const old = row[column].slice();
     order.forEach((from, to) => { row[column][to] = old[from]; });
-  }
-  if (row.kind === 'heap' && row.subject) {
-    for (let i = 0; i < row.n; i++) if (row.subject[i]) row.subject[i] = was[row.subject[i] - 1] + 1;
   }
 };
 
@@ -131,15 +126,15 @@ const MORE = {
 
 const load = async () => {
   const parse = buffer => JSON.parse(new TextDecoder().decode(buffer));
-  const names = ['header', 'strings', 'start', 'length', 'name', 'value', 'text', 'stack', 'subject'];
-  const [header, strings, ...columns] = await Promise.all(names.map(unpacked));
+  const names = ['header', 'strings', 'steps', 'start', 'length', 'name', 'value', 'text', 'stack', 'subject'];
+  const [header, strings, steps, ...columns] = await Promise.all(names.map(unpacked));
   Object.assign(trace, parse(header));
   trace.begin = +trace.begin;
   trace.strings = [''].concat(parse(strings));
   // Names of functions are numbered on their own: they come behind the strings.
   const first = trace.strings.length - 1;
   trace.strings = trace.strings.concat(trace.functions);
-  const [starts, lengths, name, value, text, stack, subject] = columns.map(buffer => new Column(buffer));
+  const [levels, starts, lengths, name, value, text, stack, subject] = [steps, ...columns].map(buffer => new Column(buffer));
   trace.rows = trace.rows.map(([kind, process, thread, depth, n, present]) => {
     // A bit for each column that is there: else it is all 0.
     const row = { kind: trace.kinds[kind], process, thread, depth, n, has: present };
@@ -155,7 +150,7 @@ const load = async () => {
       if (at(column)) row[column] = new Uint32Array(n);
       if (present & 16 << bit) from.sums(row[column] || new Uint32Array(n), n, 0);
     });
-    sort(row);
+    if (isCurve(row)) readSteps(row, levels); else sort(row);
     return row;
   });
   trace.errorNames = new Map(trace.errors.map(([n, name]) => [n, name]));

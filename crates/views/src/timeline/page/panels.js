@@ -127,7 +127,7 @@ const detail = () => {
   const add = (name, value, kind) => { if (value !== '' && value !== null && value !== undefined) list.append(element('dt', name), element('dd', value, kind ? { class: kind } : {})); };
   const title = titleOf(row, i);
   if (row.kind === 'cpu') add('processor', row.depth);
-  if (row.kind === 'files') add('open', outstanding(row)[i]);
+  if (row.kind === 'files') add('open', levelAt(row, i + 1));
   add('what', row.kind === 'function' || row.kind === 'run' ? trace.strings[row.name[i]] : title, 'code');
   const error = errorOf(row, i);
   if (error) add('error', `${error}: ${(trace.errors.find(e => e[0] === -row.value[i]) || [])[2] || ''}`, 'failed');
@@ -144,9 +144,12 @@ const detail = () => {
   add('clock', clockOf(row.start[i]));
   if (thread) add('thread', `${thread[2]} ${thread[0]}`);
   add('process', `${process.name} ${process.pid}`);
-  if (row.kind === 'heap' && row.subject[i]) add('allocated', moment(row.start[row.subject[i] - 1]));
+  // An exec has released all.
+  const released = row.kind === 'heap' && row.subject[i] !== i + 1 ? row.subject[i] : 0;
+  if (row.kind === 'heap') add('outstanding', bytes(levelAt(row, i + 1)));
+  if (released) add('allocated', moment(row.start[released - 1]));
   into.replaceChildren(list);
-  const stack = row.stack && row.stack[i] || row.kind === 'heap' && row.subject[i] && row.stack[row.subject[i] - 1];
+  const stack = row.stack && row.stack[i] || released && row.stack[released - 1];
   if (stack) into.append(element('div', 'stack'), element('pre', trace.stacks[stack - 1].map(frameText).join('\n')));
 };
 

@@ -14,6 +14,7 @@ const COLOURS = ['back', 'text', 'faint', 'line', 'head', 'select', 'mark', 'fil
 
 const recolour = () => {
   const style = getComputedStyle(document.documentElement);
+  callColours = [];
   colours = Object.fromEntries(COLOURS.map(name => [name, style.getPropertyValue(`--${name}`).trim()]));
 };
 
@@ -76,9 +77,13 @@ const depthOfProcess = n => {
 const x = time => LABEL + (time - view.from) / (view.to - view.from) * (width - LABEL);
 const timeAt = pixel => view.from + (pixel - LABEL) / (width - LABEL) * (view.to - view.from);
 
+// Of calls by the numbers of their names, as they are met.
+let callColours = [];
+const colourOfCall = name => callColours[name] || (callColours[name] = colours[trace.sorts[trace.strings[name]] || 'other']);
+
 const colourOf = (row, i) => {
   switch (row.kind) {
-    case 'call': return colours[trace.sorts[trace.strings[row.name[i]]] || 'other'];
+    case 'call': return colourOfCall(row.name[i]);
     case 'function': return colours[(row.depth + row.name[i]) % 2 ? 'function2' : 'function'];
     case 'run': {
       const name = trace.strings[row.name[i]];
@@ -116,17 +121,14 @@ const fits = (text, room) => {
   return chars < 3 ? '' : text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;
 };
 
+const isFailed = (row, i) => row.kind === 'call' && row.value[i] < 0 && row.value[i] >= -4095;
+
 // Draws an item, and returns where it ends.
 const drawItem = (row, i, y, high, found) => {
   const { start, end } = row;
   const left = Math.max(x(start[i]), LABEL), right = Math.min(Math.max(x(end[i]), left + 1), width);
-  pen.fillStyle = found ? colours.found : colourOf(row, i);
-  pen.fillRect(left, y, right - left, high);
+  drawBox(row, left, right, y, high, found ? colours.found : colourOf(row, i), isFailed(row, i));
   if (row.kind === 'lost') hatch(left, y, Math.max(right - left, 5), high);
-  if (errorOf(row, i)) {
-    pen.fillStyle = colours.failed;
-    pen.fillRect(left, y + high - 3, right - left, 3);
-  }
   if (right - left > 24 && high > 9 && row.kind !== 'run') {
     pen.fillStyle = colours.text;
     const text = fits(row.kind === 'mark' || row.kind === 'span' ? titleOf(row, i) : trace.strings[row.name[i]], right - left - 4);
@@ -135,21 +137,49 @@ const drawItem = (row, i, y, high, found) => {
   return right;
 };
 
-// Boxes of slices, ticks of what takes no time.
+const drawBox = (row, left, right, y, high, colour, failed) => {
+  pen.fillStyle = colour;
+  pen.fillRect(left, y, right - left, high);
+  if (failed) {
+    pen.fillStyle = colours.failed;
+    pen.fillRect(left, y + high - 3, right - left, 3);
+  }
+};
+
+// Boxes of slices, ticks of what takes no time. Narrow ones that touch each other and look alike are drawn at once.
+const NARROW = 2;
 const drawRow = (lane, y) => {
   const { row } = lane, { start, end, hidden } = row, high = lane.high - 1;
-  if (row.kind === 'heap' || row.kind === 'files') return drawCurve(row, y, high);
+  if (isCurve(row)) return drawCurve(row, y, high);
   pen.globalAlpha = view.found && !isDerived(row) ? 0.35 : 1;
+  let left = 0, right = 0, colour = null, failed = false;
+  const flush = () => {
+    if (colour) drawBox(row, left, right, y, high, colour, failed);
+    colour = null;
+  };
   // The first that ends in the range: ends are in order too, as nothing overlaps in a row.
   let i = atLeast(end, view.from);
   while (i < row.n && start[i] < view.to) {
     if (hidden && hidden[i]) { i++; continue; }
-    const right = drawItem(row, i, y, high, false);
+    const begin = Math.max(x(start[i]), LABEL);
+    let until = Math.min(Math.max(x(end[i]), begin + 1), width);
+    if (until - begin > NARROW || row.kind === 'lost') {
+      flush();
+      until = drawItem(row, i, y, high, false);
+    } else {
+      const own = colourOf(row, i), wrong = isFailed(row, i);
+      if (own !== colour || wrong !== failed || begin > right + 0.01) {
+        flush();
+        [left, colour, failed] = [begin, own, wrong];
+      }
+      right = until;
+    }
     // The next that is not under this pixel.
-    i = Math.max(i + 1, nextAtLeast(end, timeAt(right), i));
+    i = Math.max(i + 1, nextAtLeast(end, timeAt(until), i));
   }
+  flush();
   pen.globalAlpha = 1;
-  drawHits(row, y, high);
+  return drawHits(row, y, high);
 };
 
 // What is found, over the rest.
@@ -173,45 +203,6 @@ const hatch = (left, y, wide, high) => {
   pen.beginPath();
   for (let at = left; at < left + wide; at += 4) { pen.moveTo(at, y + high); pen.lineTo(at + 4, y); }
   pen.stroke();
-};
-
-// What is outstanding after each item of a heap; how many descriptors are open.
-const outstanding = row => {
-  if (!row.sum) {
-    row.sum = new Float64Array(row.n);
-    let sum = 0, most = 1;
-    for (let i = 0; i < row.n; i++) { sum += row.value[i]; row.sum[i] = sum; most = Math.max(most, sum); }
-    row.most = most;
-  }
-  return row.sum;
-};
-
-const drawCurve = (row, y, high) => {
-  const sum = outstanding(row);
-  let i = atLeast(row.start, view.from), level = i ? sum[i - 1] : 0;
-  const to = n => y + high - Math.max(n, 0) / row.most * (high - 2);
-  // What a process had is gone with it.
-  const { exit, last } = processOf(row), behind = exit === null ? width : Math.min(Math.max(x(last), LABEL), width);
-  pen.fillStyle = row.kind === 'heap' ? colours.heap : colours.file;
-  pen.beginPath();
-  pen.moveTo(LABEL, y + high);
-  pen.lineTo(LABEL, to(level));
-  while (i < row.n && row.start[i] <= view.to) {
-    // The highest under a pixel.
-    const pixel = Math.floor(x(row.start[i])), next = atLeast(row.start, timeAt(pixel + 1), i);
-    let top = level;
-    for (let k = i; k < Math.min(next, i + 500); k++) top = Math.max(top, sum[k]);
-    pen.lineTo(pixel, to(level));
-    pen.lineTo(pixel, to(top));
-    i = Math.max(next, i + 1);
-    level = sum[i - 1];
-    pen.lineTo(pixel + 1, to(level));
-  }
-  pen.lineTo(behind, to(level));
-  pen.lineTo(behind, y + high);
-  pen.fill();
-  pen.fillStyle = colours.faint;
-  pen.fillText(row.kind === 'heap' ? `outstanding, at most ${bytes(row.most)}` : `open, at most ${row.most}`, LABEL + 4, y + 10);
 };
 
 // Steps of a ruler: 1, 2, 5 times a power of ten.
@@ -370,7 +361,7 @@ const hit = (px, py) => {
   const lane = lanes.find(one => y >= one.y && y < one.y + one.high);
   if (!lane || !lane.row || px < LABEL) return lane ? { lane } : null;
   const { row } = lane;
-  if (row.kind === 'heap' || row.kind === 'files') {
+  if (isCurve(row)) {
     const i = atLeast(row.start, timeAt(px + 1)) - 1;
     return i < 0 ? { lane } : { lane, row, i };
   }

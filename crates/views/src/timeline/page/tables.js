@@ -89,9 +89,13 @@ const heapIn = range => {
   const by = new Map();
   for (const row of rowsOf('heap')) {
     const released = new Set();
-    within(row, range, i => { if (row.subject[i]) released.add(row.subject[i] - 1); });
+    let exec = -1;
     within(row, range, i => {
-      if (row.subject[i] || released.has(i)) return;
+      if (row.subject[i] === i + 1) exec = i;
+      if (row.subject[i]) released.add(row.subject[i] - 1);
+    });
+    within(row, range, i => {
+      if (i < exec || row.subject[i] || released.has(i)) return;
       let of = by.get(row.stack[i]);
       if (!of) by.set(row.stack[i], of = { stack: row.stack[i], blocks: 0, bytes: 0 });
       of.blocks++;
