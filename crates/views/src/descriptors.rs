@@ -59,6 +59,18 @@ impl<T> Descriptors<T> {
         self.open.iter().map(|((table, fd), (_, of))| (*table, *fd, of))
     }
 
+    /// Those that are closed if a process executes a program, the lowest first.
+    pub fn closed_on_exec(&self, pid: u32) -> Vec<(i32, &T)> {
+        // Before that, it gets a table of its own, in which none is known.
+        if self.shared.contains_key(&pid) {
+            return Vec::new();
+        }
+        let of = self.open.iter().filter(|((table, _), (cloexec, _))| *table == pid && *cloexec);
+        let mut all: Vec<(i32, &T)> = of.map(|((_, fd), (_, of))| (*fd, of)).collect();
+        all.sort_unstable_by_key(|(fd, _)| *fd);
+        all
+    }
+
     /// How many an event closes, in the table of its process.
     pub fn closed_by(&mut self, ev: &Event<'_>) -> u64 {
         let pid = ev.pid();

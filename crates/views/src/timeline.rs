@@ -12,6 +12,7 @@
 
 mod columns;
 mod curves;
+mod execs;
 mod functions;
 pub mod html;
 mod lanes;
@@ -275,10 +276,12 @@ impl Timeline {
             let line = self.line(ev, names);
             let cwd = names.fd(ev.pid(), AT_FDCWD).map(|cwd| String::from_utf8_lossy(&cwd.path).into_owned());
             let file = String::from_utf8_lossy(ev.bytes_of("filename")).into_owned();
-            let command = Command { time: ev.time(), file, line: arguments(&line), cwd: cwd.unwrap_or_default() };
-            self.processes.executed(self.processes.of_thread(thread), command);
+            let (line, cwd) = (arguments(&line), cwd.unwrap_or_default());
+            let command = Command { time: ev.time(), file, line, cwd, ..Command::default() };
+            self.processes.executed(self.processes.of_thread(thread), command, execs::environment(ev));
         }
         let subject = self.subject(ev, names);
+        self.opened(ev, subject);
         let item = Item {
             start: ev.start(),
             length,
@@ -490,10 +493,7 @@ impl View for Timeline {
         let process = self.processes.of_thread(thread);
         let id = ev.schema.id;
         match ev.schema.class {
-            Class::Syscall => {
-                self.call(ev, names, thread);
-                self.opened(ev);
-            }
+            Class::Syscall => self.call(ev, names, thread),
             Class::Process => {
                 self.processes.happened(ev, names);
                 if id == P_FORK.id {

@@ -123,23 +123,38 @@ fn of_tracers() -> String {
 
 /// A process that executes a program, reads, and ends, as JSON.
 fn of_processes() -> String {
+    processes(views::timeline::tree::write_json)
+}
+
+fn processes(write: fn(&views::timeline::Timeline, &mut Vec<u8>)) -> String {
     let at = |c: build::Call, from: u64, to: u64| c.times(2_000_100_000 + from, 2_000_100_000 + to).who(8, 8);
+    let execve =
+        |file: &[u8], words: &[&[u8]]| build::Call::new("execve").str("filename", file).strv("argv", words).ret(0);
+    let shell = execve(b"/bin/sh", &[b"sh"]).strv("envp", &[b"HOME=/root", b"PWD=/", b"TERM=vt100"]);
+    let ls = execve(b"/usr/bin/ls", &[b"ls", b"/"]).strv("envp", &[b"HOME=/", b"LANG=C", b"PWD=/"]);
     let all = [
+        shell.times(2_000_100_000, 2_000_100_040),
         build::Call::process("fork").arg("child", 8).arg("tid", 8).times(2_000_100_050, 2_000_100_050),
+        at(build::Call::new("openat").str("filename", b"/etc/passwd").arg("flags", 0o2_000_000).ret(3), 60, 80),
         at(build::Call::process("exec").str("comm", b"ls"), 500, 500),
-        at(build::Call::new("execve").str("filename", b"/usr/bin/ls").strv("argv", &[b"ls", b"/"]).ret(0), 100, 600),
+        at(ls, 100, 600),
         at(build::Call::new("read").arg("fd", 3).ret(832), 700, 900),
         at(build::Call::new("openat").str("filename", b"/none").ret(-2), 1_000, 1_200),
         at(build::Call::process("exit").arg("code", 2), 2_000, 2_000),
     ];
-    let write = views::timeline::tree::write_json;
     let (mut view, mut out) = (views::timeline::Timeline::new(TraceStats::new(Trace::default()), write), Vec::new());
     for bytes in all.iter().map(build::Call::encode) {
         let ev = Event::parse(&bytes).expect("the builder writes events that parse");
+        view.see(&ev);
         view.event(&ev, &NoNames, &mut out);
     }
     view.end(&mut out);
-    String::from_utf8(out).expect("JSON")
+    String::from_utf8(out).expect("UTF-8")
+}
+
+#[test]
+fn processes_as_a_tree() {
+    expect_file!["golden/processes.txt"].assert_eq(&processes(views::timeline::tree::write));
 }
 
 /// A request that one thread takes and another one answers, as JSON.

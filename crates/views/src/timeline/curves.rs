@@ -22,8 +22,8 @@ pub(super) const STEP: usize = 64;
 pub(super) struct Curves {
     /// Blocks that are outstanding, of each process: their addresses; the number of the allocation in the row, and its size.
     blocks: Vec<Table<u64, (u64, u64)>>,
-    /// Those that are open; and whether any was closed: a trace without the calls that close knows of none what became of it.
-    descriptors: Descriptors<()>,
+    /// Those that are open, with their files; and whether any was closed: a trace without the calls that close knows of none what became of it.
+    descriptors: Descriptors<u32>,
     pub closes: bool,
 }
 
@@ -64,20 +64,23 @@ impl Timeline {
 
     /// What an event, shown or not, takes from curves.
     pub(super) fn taken(&mut self, ev: &Event<'_>) {
+        if ev.schema.id == P_EXEC.id
+            && let Some(thread) = self.processes.known(ev.pid()).or_else(|| self.processes.known(ev.tid()))
+        {
+            let process = self.processes.of_thread(thread);
+            let closed = self.curves.descriptors.closed_on_exec(ev.pid());
+            self.processes.closed(process, closed.into_iter().map(|(fd, file)| (fd, *file)).collect());
+            self.forget(ev, process);
+        }
         let closed = self.curves.descriptors.closed_by(ev);
         if closed > 0 {
             self.curves.closes = true;
             self.files(ev, -signed(closed));
         }
-        if ev.schema.id == P_EXEC.id {
-            self.forget(ev);
-        }
     }
 
     /// A process executes another program: its memory is gone.
-    fn forget(&mut self, ev: &Event<'_>) {
-        let Some(thread) = self.processes.known(ev.pid()).or_else(|| self.processes.known(ev.tid())) else { return };
-        let process = self.processes.of_thread(thread);
+    fn forget(&mut self, ev: &Event<'_>, process: usize) {
         let gone = std::mem::take(self.curves.blocks(process));
         if gone.is_empty() {
             return;
@@ -98,10 +101,10 @@ impl Timeline {
         push(row, Item { start: ev.time(), name, value, ..Item::default() });
     }
 
-    /// What a call has opened.
-    pub(super) fn opened(&mut self, ev: &Event<'_>) {
+    /// What a call has opened, and its file.
+    pub(super) fn opened(&mut self, ev: &Event<'_>, file: u32) {
         let fds = made(ev);
-        let added = |fd: &i32| self.curves.descriptors.add(ev, *fd, ()) == Added::New;
+        let added = |fd: &i32| self.curves.descriptors.add(ev, *fd, file) == Added::New;
         let more = fds.iter().map(added).filter(|is_new| *is_new).count();
         if more > 0 {
             self.files(ev, more as i64);

@@ -1,10 +1,12 @@
 //! Processes and threads of a trace, in the order in which they are met.
 
+use super::execs::{Closed, Difference, Environment};
 use events::Event;
 use events::generated::{P_EXEC, P_EXIT, P_FORK};
 use events::hash::Table;
 use events::names::Names;
 use events::traces::Origin;
+use std::sync::Arc;
 
 /// A program that a process has executed.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,10 @@ pub(super) struct Command {
     pub line: String,
     /// The working directory; empty where it is not known.
     pub cwd: String,
+    /// How its environment differs from the one before, where both are known.
+    pub environment: Option<Difference>,
+    /// Descriptors that were closed for it.
+    pub closed: Vec<Closed>,
 }
 
 /// A process.
@@ -38,6 +44,10 @@ pub(super) struct Process {
     pub last: u64,
     /// Its exit status, or the negative number of the signal that has ended it.
     pub exit: Option<i64>,
+    /// The environment of its program, where that was captured, as long as it lives.
+    environment: Option<Arc<Environment>>,
+    /// What the exec has closed whose call has not returned yet.
+    closed: Vec<Closed>,
 }
 
 /// A thread.
@@ -62,8 +72,11 @@ pub(super) struct Processes {
     /// The last that was asked for.
     latest: Option<(u32, usize)>,
     /// Parents of processes that no event has come of.
-    parents: Table<u32, (u32, u64)>,
+    parents: Table<u32, Parent>,
 }
+
+/// The parent of a process, when it was started, and the environment that it got.
+type Parent = (u32, u64, Option<Arc<Environment>>);
 
 const CLONE_THREAD: u64 = 0x10000;
 
@@ -92,12 +105,12 @@ impl Processes {
         if let Some(known) = self.by_pid.get(&pid) {
             return *known;
         }
-        let (parent, first) = match self.parents.remove(&pid) {
-            Some((parent, time)) => (self.by_pid.get(&parent).copied(), time),
-            None => (None, time),
+        let (parent, first, environment) = match self.parents.remove(&pid) {
+            Some((parent, time, environment)) => (self.by_pid.get(&parent).copied(), time, environment),
+            None => (None, time, None),
         };
         let (name, origin) = (called.to_owned(), origin.cloned());
-        self.all.push(Process { pid, parent, origin, name, first, last: time, ..Process::default() });
+        self.all.push(Process { pid, parent, origin, name, first, last: time, environment, ..Process::default() });
         self.by_pid.insert(pid, self.all.len() - 1);
         self.all.len() - 1
     }
@@ -125,11 +138,21 @@ impl Processes {
         self.threads.len() - 1
     }
 
-    /// A process has executed a program.
-    pub fn executed(&mut self, process: usize, command: Command) {
+    /// An exec of a process closes descriptors.
+    pub fn closed(&mut self, process: usize, closed: Vec<Closed>) {
         if let Some(process) = self.all.get_mut(process) {
-            process.commands.push(command);
+            process.closed = closed;
         }
+    }
+
+    /// A process has executed a program, with this environment, where it is known.
+    pub fn executed(&mut self, process: usize, mut command: Command, environment: Option<Environment>) {
+        let Some(process) = self.all.get_mut(process) else { return };
+        let before = process.environment.take();
+        command.environment = before.zip(environment.as_ref()).map(|(before, after)| Difference::of(&before, after));
+        command.closed = std::mem::take(&mut process.closed);
+        process.environment = environment.map(Arc::new);
+        process.commands.push(command);
     }
 
     /// What has happened to a process.
@@ -142,7 +165,8 @@ impl Processes {
             self.latest = None;
             if ev.value_of("flags") & CLONE_THREAD == 0 {
                 self.by_pid.remove(&child);
-                self.parents.insert(child, (pid, ev.time()));
+                let parent = self.by_pid.get(&pid).and_then(|parent| self.all.get(*parent));
+                self.parents.insert(child, (pid, ev.time(), parent.and_then(|parent| parent.environment.clone())));
             }
         }
         let Some(process) = self.by_pid.get(&pid).copied() else { return };
@@ -158,7 +182,7 @@ impl Processes {
                 signal => -(signal as i64),
             };
             if ev.tid() == pid {
-                self.all[process].exit = Some(exit);
+                (self.all[process].exit, self.all[process].environment) = (Some(exit), None);
             }
         } else if let Some(thread) = self.by_tid.get(&ev.tid()).copied()
             && let Some(comm) = names.comm(ev.tid())

@@ -5,9 +5,11 @@
 //! 25867  0.000 s   58.4 s        0  5012     12 1.2 K     300 sh load.sh
 //! 25870  0.001 s   3.29 s        0 41234      3  20 M       0 ├ find /usr
 //! 25871  3.292 s   1.10 s SIGSEGV   312       0 1.0 K       0 └ grep -r x
+//!                                                               grep: environment: +LANG=C; closed: 3 /etc/passwd
 //! ```
 
 use super::Timeline;
+use super::execs;
 use super::processes::Process;
 use super::tally::{self, Tally};
 use crate::profile::words::ascii;
@@ -37,7 +39,9 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     head.extend(origins.then_some(("trace", Align::Left)));
     head.push(("process", Align::Left));
     let mut table = Table::list(head);
-    in_order(all, &mut |n, branch| {
+    let strings: Vec<&str> = timeline.strings.all().collect();
+    let string = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default().to_owned();
+    in_order(all, &mut |n, branch, below| {
         let (Some(p), Some(t)) = (all.get(n), tallies.get(n)) else { return };
         let some = |n: u64| if n == 0 { String::new() } else { n.to_string() };
         let began = p.first.saturating_sub(timeline.begin);
@@ -50,27 +54,38 @@ pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         cells.extend(functions.then(|| some(t.functions)));
         cells.extend(origins.then(|| ascii(p.origin.as_ref().map_or("", |origin| &origin.label))));
         cells.push(branch + &line(p));
+        let empty = cells.len() - 1;
         table.row(cells);
+        // What each exec has changed is below the process, in front of its children.
+        for c in &p.commands {
+            let changed = execs::line(c.environment.as_ref(), &c.closed, &string);
+            if !changed.is_empty() {
+                let program = c.file.rsplit('/').next().unwrap_or_default();
+                let text = format!("{below}{}: {changed}", printable(program));
+                table.row(vec![String::new(); empty].into_iter().chain([text]).collect());
+            }
+        }
     });
     table.write(out);
 }
 
 /// What it has executed, in the order of time: the last is what it is.
 fn line(p: &Process) -> String {
-    let mut out = Vec::new();
-    let last = p.commands.last().map_or(&p.name, |c| &c.line);
-    escape::name(last.as_bytes(), &mut out);
+    let mut text = printable(p.commands.last().map_or(&p.name, |c| &c.line));
     for c in p.commands.iter().rev().skip(1) {
-        out.extend_from_slice(b"  (was: ");
-        escape::name(c.line.as_bytes(), &mut out);
-        out.push(b')');
+        text += &format!("  (was: {})", printable(&c.line));
     }
-    let text = String::from_utf8_lossy(&out).into_owned();
     match text.char_indices().nth(LINE) {
         Some((end, _)) => text[..end].to_owned() + "...",
         None if text.is_empty() => "?".into(),
         None => text,
     }
+}
+
+fn printable(text: &str) -> String {
+    let mut out = Vec::new();
+    escape::name(text.as_bytes(), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// How it has ended; empty where it has not, as far as the trace says.
@@ -84,8 +99,8 @@ fn exit(p: &Process) -> String {
     }
 }
 
-/// Each process below its parent, in the order in which they began.
-fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String)) {
+/// Each process below its parent, in the order in which they began: with what is in front of it, and of the lines below it.
+fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String, &str)) {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); all.len()];
     let mut tops = Vec::new();
     for (n, p) in all.iter().enumerate() {
@@ -104,21 +119,29 @@ fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String)) {
             Some(true) => ("└ ", "  "),
             Some(false) => ("├ ", "│ "),
         };
-        each(n, format!("{before}{branch}"));
-        let below = before + below;
         let of = &children[n];
+        let branch = format!("{before}{branch}");
+        let below = before + below;
+        each(n, branch, &format!("{below}{}", if of.is_empty() { "  " } else { "│ " }));
         rest.extend(of.iter().enumerate().rev().map(|(i, c)| (*c, below.clone(), Some(i + 1 == of.len()))));
     }
 }
 
 /// Appends an object for each process, in the order in which they are met (docs/JSON.md).
 pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
+    let strings: Vec<&str> = timeline.strings.all().collect();
+    let string = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default().to_owned();
     for (p, t) in timeline.processes.all().iter().zip(tally::of(timeline)) {
         let parent = p.parent.and_then(|n| timeline.processes.all().get(n));
         let commands: Vec<Value> = p
             .commands
             .iter()
-            .map(|c| json!({ "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd }))
+            .map(|c| {
+                let [environment, closed] = execs::json(c.environment.as_ref(), &c.closed, &string);
+                json!({
+                    "time_ns": c.time, "file": c.file, "argv": c.line, "cwd": c.cwd, "environment": environment, "closed": closed,
+                })
+            })
             .collect();
         let mut object = json!({
             "pid": own(p.pid), "parent": parent.map(|p| own(p.pid)), "comm": p.name, "commands": commands,
