@@ -1,10 +1,11 @@
-//! `cargo xtask browser [DIR]`: opens flame graphs in a headless Chromium, and leaves pictures of them in DIR, else in
-//! `target/browser`.
+//! `cargo xtask browser [DIR | --docs]`: opens flame graphs and pages of `--as html` in a headless Chromium, and leaves pictures of them in DIR,
+//! else in `target/browser`; with `--docs`, those that the documentation shows also in `docs/pictures`.
 //!
 //! The tests are those of `crates/views/tests/browser.rs`, which `cargo xtask ci` runs with all others; there they are skipped where there is
 //! no browser (tier `browser`), here that is an error. Debian's chromium-headless-shell is the smallest that they take: 100 MB to fetch, 306
 //! MB on disk.
 
+use crate::lab::target;
 use crate::programs;
 use crate::root;
 use crate::skips::{self, Skips};
@@ -18,11 +19,15 @@ const TIER: &str = "browser";
 /// Where the tests put pictures.
 const PICTURES: &str = "TRAPLINE_SCREENSHOTS";
 
+/// Pictures that the documentation shows.
+const SHOWN: [&str; 2] = ["timeline.png", "timeline-dark.png"];
+
 pub fn run(args: &[String]) -> Result<()> {
+    let is_for_docs = args == ["--docs"];
     let dir = match args {
-        [] => std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from).join("browser"),
         [dir] if !dir.starts_with('-') => PathBuf::from(dir),
-        _ => bail!("usage: cargo xtask browser [DIR]"),
+        _ if is_for_docs || args.is_empty() => target().join("browser"),
+        _ => bail!("usage: cargo xtask browser [DIR | --docs]"),
     };
     fs::create_dir_all(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let dir = dir.canonicalize()?;
@@ -34,5 +39,11 @@ pub fn run(args: &[String]) -> Result<()> {
         outcome.trouble = Some("browser: none is here: install chromium-headless-shell or chromium".to_string());
     }
     println!("{}", dir.display());
+    if is_for_docs && outcome.trouble.is_none() {
+        for name in SHOWN {
+            let to = root().join("docs/pictures").join(name);
+            fs::copy(dir.join(name), &to).with_context(|| format!("cannot write {}", to.display()))?;
+        }
+    }
     outcome.finish()
 }

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "usage: cargo xtask check [PACKAGE…] | ci | test [--slowest] [CARGO OPTIONS] [-- TEST OPTIONS] | \
-    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | deb [--check] [PROGRAM] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR] | bt-suite …";
+    codegen [--check] | edges | check-tables | miri | dist | static [--smoke] | deb [--check] [PROGRAM] | bloat [BINARY] | package | compare-strace … | bench … | vm [KERNEL.deb] … | browser [DIR | --docs] | bt-suite …";
 
 /// The workspace's root.
 pub fn root() -> PathBuf {

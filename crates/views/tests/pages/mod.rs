@@ -1,5 +1,7 @@
 //! Everything of a trace in a browser, used as a person does: looked at, searched, zoomed, clicked, filtered, walked through by keys.
 
+mod shop;
+
 use crate::Browser;
 use crate::build::Call;
 use crate::perfetto_classes::read_by_perfetto;
@@ -448,11 +450,22 @@ fn a_filter_is_that_of_where() {
     assert_eq!(r["table"], json!(["1.00 ms|1|1|1.00 ms|openat"]));
 }
 
+/// The pictures of docs/TIMELINE.md.
 #[test]
 fn pictures_of_a_page() {
     let Some(browser) = Browser::new() else { return };
-    let page = page();
-    browser.screenshot_of("timeline.html", (1200, 700), &page);
-    let dark = page.replace("(prefers-color-scheme: dark)", "all");
-    browser.screenshot_of("timeline-dark.html", (1200, 700), &dark);
+    let stats = TraceStats::new(Trace { command: "shop".into(), ended: true, ..Trace::default() });
+    let (mut view, mut out, known) = (Timeline::new(stats, html::write), Vec::new(), shop::Known::default());
+    for (_, cpu, bytes) in shop::events() {
+        let ev = Event::parse(&bytes).expect("an event");
+        known.on(cpu);
+        view.see(&ev);
+        view.event(&ev, &known, &mut out);
+    }
+    view.end(&mut out);
+    let page = String::from_utf8(out).expect("UTF-8");
+    browser.screenshot_of("timeline.html", (1250, 980), &page);
+    let dark =
+        page.replace("(prefers-color-scheme: dark)", "all").replace("color-scheme: light dark", "color-scheme: dark");
+    browser.screenshot_of("timeline-dark.html", (1250, 980), &dark);
 }

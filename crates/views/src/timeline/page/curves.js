@@ -90,6 +90,12 @@ const drawCurve = (row, y, high) => {
   area(pixels, 2, until, y + high, to);
   pen.globalAlpha = 1;
   area(pixels, 3, until, y + high, to);
+  // What is said of it is legible on the curve.
+  const text = row.kind === 'heap' ? `outstanding, at most ${bytes(row.most)}` : `open, at most ${row.most}`;
+  pen.fillStyle = colours.back;
+  pen.globalAlpha = 0.75;
+  pen.fillRect(LABEL + 2, y, widthOf(text) + 4, 13);
+  pen.globalAlpha = 1;
   pen.fillStyle = colours.faint;
-  pen.fillText(row.kind === 'heap' ? `outstanding, at most ${bytes(row.most)}` : `open, at most ${row.most}`, LABEL + 4, y + 10);
+  pen.fillText(text, LABEL + 4, y + 10);
 };

@@ -5,7 +5,7 @@ const view = {
   from: 0, to: 1, top: 0, range: null, chosen: null, closed: new Set(), found: null, matches: 0, dragged: null,
 };
 const LABEL = 190, RULER = 22, HEAD = 20;
-const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, files: 28, lost: 8, span: 15, cpu: 12 };
+const HEIGHT = { function: 15, call: 15, run: 6, sample: 10, mark: 13, heap: 40, files: 28, lost: 8, span: 15, cpu: 15 };
 const canvas = document.getElementById('picture'), pen = canvas.getContext('2d');
 let lanes = [], height = 0, colours = {}, width = 0, tall = 0;
 
@@ -116,9 +116,23 @@ const search = text => {
   }
 };
 
+// How wide texts are, by themselves.
+const widths = new Map();
+const widthOf = text => {
+  let wide = widths.get(text);
+  if (wide === undefined) {
+    if (widths.size > 20000) widths.clear();
+    widths.set(text, wide = pen.measureText(text).width);
+  }
+  return wide;
+};
+
+// As much of a text as there is room for.
 const fits = (text, room) => {
-  const chars = Math.floor(room / 6.2);
-  return chars < 3 ? '' : text.length <= chars ? text : `${text.slice(0, chars - 1)}…`;
+  if (text.length * 2 <= room && widthOf(text) <= room) return text;
+  let chars = Math.min(text.length - 1, Math.floor(room / 4));
+  while (chars > 1 && widthOf(`${text.slice(0, chars)}…`) > room) chars--;
+  return chars > 1 ? `${text.slice(0, chars)}…` : '';
 };
 
 const isFailed = (row, i) => row.kind === 'call' && row.value[i] < 0 && row.value[i] >= -4095;
