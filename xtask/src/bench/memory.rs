@@ -57,14 +57,14 @@ fn exe(pid: u32) -> Option<PathBuf> {
 }
 
 /// VmHWM in KiB; a process that is just ending has none any more.
-fn high_water(pid: u32) -> Option<u64> {
+pub fn high_water(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 /// A process and all its descendants.
-fn family(root: u32) -> Vec<u32> {
+pub fn family(root: u32) -> Vec<u32> {
     let parents: BTreeMap<u32, u32> = processes().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let mut family = vec![root];
     let mut next = 0;

@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: measurements whose outcome goes into bench/RESULTS.md.
 
+mod chromium;
 mod dd;
 mod flat;
 mod floor;
@@ -9,6 +10,7 @@ mod kernel;
 mod losses;
 mod measure;
 mod memory;
+mod page;
 mod probes;
 mod profiles;
 mod report;
@@ -33,6 +35,7 @@ const USAGE: &str = "usage: cargo xtask bench syscalls [--runs N] [--count N]
        cargo xtask bench slab [--runs N]
        cargo xtask bench heap [--runs N]
        cargo xtask bench tracers [--runs N]
+       cargo xtask bench page [--runs N]
   --runs N   runs of each command, at least 9 (9)
   --count N  blocks that dd copies where every call is traced (100000)
   --before BINARY  another trapline, whose probes are measured in the same run";
@@ -51,6 +54,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((name, rest)) if name == "heap" => heap::run(&Options::read(rest)?),
         Some((name, rest)) if name == "slab" => slab::run(&Options::read(rest)?),
         Some((name, rest)) if name == "tracers" => tracers::run(&Options::read(rest)?),
+        Some((name, rest)) if name == "page" => page::run(&Options::read(rest)?),
         Some((name, rest)) if name == "functions" => functions::run(&Options::read(rest)?),
         _ => bail!("{USAGE}"),
     }
