@@ -99,6 +99,39 @@ fn a_page_has_every_kind_of_event() {
     });
 }
 
+/// The environments of programs, where they are captured, and descriptors; nothing of the environment where it is not.
+#[test]
+fn processes_show_what_an_exec_changes() {
+    if !lab::has("perl") {
+        return testkit::skip("package", "no perl");
+    }
+    lab::each_backend(|user| {
+        let dir = lab::scratch();
+        let trace = dir.join("t");
+        let trace = trace.to_str().expect("UTF-8");
+        let script = "ADDED=1 exec env -u GONE perl -e 'open F, \"/etc/passwd\"; exec \"true\"'";
+        let report = |options: &[&str], view: &str| {
+            let record =
+                [&["record", "-q", "--force", "-E", "GONE=x", "-o", trace], options, &["--", "sh", "-c", script]];
+            let out = lab::run(&mut lab::trapline(user, &record.concat()));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            let out = lab::run(&mut lab::trapline(user, &["report", trace, "--as", view]));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            out.out()
+        };
+        let tree = report(&["-v"], "processes");
+        let has = |line: &str| assert!(tree.lines().any(|l| l.trim() == line), "{line}: {tree}");
+        has("env: environment: +ADDED=1");
+        has("perl: environment: -GONE");
+        has("true: closed: 3 /etc/passwd");
+        let process: Value = serde_json::from_str(&report(&[], "processes-json")).expect("an object");
+        let commands = process["commands"].as_array().expect("commands");
+        assert_eq!(commands.len(), 4, "{process}");
+        assert!(commands.iter().all(|c| c["environment"].is_null()), "{process}");
+        assert_eq!(commands[3]["closed"], serde_json::json!([{ "fd": 3, "file": "/etc/passwd" }]));
+    });
+}
+
 #[test]
 fn open_writes_a_private_file_and_names_it_or_shows_it() {
     let dir = lab::scratch();

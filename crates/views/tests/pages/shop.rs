@@ -165,7 +165,7 @@ impl Thread {
                 });
             });
             let block = t.block;
-            if nth % 3 == 0 {
+            if nth.is_multiple_of(3) {
                 t.within(KEEP, |t| t.computes(500));
             } else if block > 3 {
                 (block - 3..block).for_each(|block| t.releases(block));
