@@ -103,7 +103,7 @@ fn make(trapline: &Path, into: &Path, compression: &str) -> Result<PathBuf> {
     put(&tree, &format!("{doc}/changelog"), changes.as_bytes())?;
     put(&tree, &format!("{doc}/copyright"), copyright()?.as_bytes())?;
     for entry in fs::read_dir(root().join("docs"))?.flatten() {
-        if entry.path().extension().is_some_and(|e| e == "md") {
+        if entry.path().extension().is_some_and(|e| e == "md" || e == "sql") {
             put(&tree, &format!("{doc}/{}", entry.file_name().to_string_lossy()), &fs::read(entry.path())?)?;
         }
     }

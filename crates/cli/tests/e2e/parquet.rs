@@ -29,14 +29,20 @@ fn parts(tables: &Path) -> BTreeSet<PathBuf> {
     all.filter(|path| path.to_string_lossy().ends_with(".parquet")).collect()
 }
 
-/// What the questions of the page find, each by its title.
+/// What the questions of the page find in DuckDB, each by its title; and in the other engines, which find the same.
 fn answers(dir: &Path) -> Option<BTreeMap<String, Vec<Value>>> {
-    let python = testkit::python("duckdb", "duckdb, pytz")?;
     let here = env!("CARGO_MANIFEST_DIR");
-    let words = [format!("{here}/tests/e2e/queries.py"), format!("{here}/../../docs/QUERIES.md")];
-    let out = lab::run(std::process::Command::new(python).args(words).current_dir(dir));
-    assert_eq!(out.code(), 0, "{}", out.stderr);
-    Some(serde_json::from_slice(&out.stdout).expect("JSON"))
+    let found_by = |engine: &str, modules: &str| {
+        let python = testkit::python(engine, &format!("duckdb, pytz, {modules}"))?;
+        let words = [format!("{here}/tests/e2e/queries.py"), format!("{here}/../../docs/QUERIES.md")];
+        let out = lab::run(std::process::Command::new(python).args(words).arg(engine).current_dir(dir));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        Some(out.stdout)
+    };
+    let found = found_by("duckdb", "duckdb")?;
+    found_by("datafusion", "datafusion");
+    found_by("clickhouse", "chdb.session");
+    Some(serde_json::from_slice(&found).expect("JSON"))
 }
 
 /// The sum of a member of rows that have these values.
