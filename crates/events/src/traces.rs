@@ -26,11 +26,18 @@ pub struct Renumber {
     pub time: i64,
     /// What is added to the numbers of functions.
     pub functions: u32,
+    /// How many functions have numbers, where the next trace's begin behind them: further ones are not known. 0: all have.
+    pub most: u32,
 }
 
 /// Arguments of trapline's own events that are threads or processes of the trace.
 const THREADS: [(u16, &str); 4] =
     [(g::P_FORK.id, "child"), (g::P_FORK.id, "tid"), (g::P_SUPERSEDED.id, "by"), (g::P_EXEC.id, "old_tid")];
+
+/// Whether an argument is a thread or process of the trace, and changes with its trace.
+pub fn is_thread(schema: &Schema, arg: &str) -> bool {
+    THREADS.contains(&(schema.id, arg))
+}
 
 impl Renumber {
     /// Changes an event. Bytes that are none stay as they are.
@@ -50,9 +57,9 @@ impl Renumber {
                 let (at, width) = (usize::from(places.args[i].0), usize::from(places.args[i].1));
                 match arg.ty {
                     Type::Int(Int { fmt: Fmt::Stack, .. }) => put(bytes, at, width, |id| self.stack(id)),
-                    _ if THREADS.contains(&(schema.id, arg.name)) => put(bytes, at, width, |id| self.thread(id)),
+                    _ if is_thread(schema, arg.name) => put(bytes, at, width, |id| self.thread(id)),
                     _ if arg.name == "number" && has_function(schema) => {
-                        put(bytes, at, width, |n| n.saturating_add(self.functions.into()).min(u32::MAX.into()));
+                        put(bytes, at, width, |n| self.function(n));
                     }
                     _ => {}
                 }
@@ -77,6 +84,11 @@ impl Renumber {
 
     fn thread(&self, id: u64) -> u64 {
         u64::from(self.nth << BITS | own(id as u32))
+    }
+
+    fn function(&self, number: u64) -> u64 {
+        let has_number = self.most == 0 || number < self.most.into();
+        if has_number { number.saturating_add(self.functions.into()).min(u32::MAX.into()) } else { 0 }
     }
 
     fn stack(&self, id: u64) -> u64 {
@@ -108,7 +120,7 @@ mod tests {
     use crate::layout::Layout;
     use crate::registry;
 
-    const SECOND: Renumber = Renumber { nth: 2, time: 1000, functions: 7 };
+    const SECOND: Renumber = Renumber { nth: 2, time: 1000, functions: 7, most: 0 };
 
     fn event(schema: &'static Schema, values: &[u64]) -> Vec<u8> {
         let (mut out, layout) = (Vec::new(), registry::layout(schema.id).unwrap());
@@ -194,6 +206,10 @@ mod tests {
         assert_eq!(Event::parse(&function).unwrap().value_of("number"), 12);
         let entry = changed(event(functions::entry(), &[0, 5]));
         assert_eq!(Event::parse(&entry).unwrap().value_of("number"), 12);
+        // It would be one of the next trace.
+        let mut beyond = event(functions::entry(), &[0, 5]);
+        Renumber { most: 5, ..SECOND }.event(&mut beyond);
+        assert_eq!(Event::parse(&beyond).unwrap().value_of("number"), 0);
         // Which thread begins is no function's number.
         let begun = changed(event(functions::begun(), &[5]));
         assert_eq!(Event::parse(&begun).unwrap().value_of("number"), 5);

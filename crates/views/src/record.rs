@@ -7,6 +7,7 @@
 //! D ARGUMENT OFFSET  16 bytes  |ASCII|                      what was read at exit, and of an error its text
 //! P TIME PID TID EVENT NAME=VALUE …                         anything else
 //! S FIELD MODULE(FUNCTION+OFFSET) [ADDRESS]                 a frame of its stack, innermost first
+//! T HOST TRACE                                              of several traces: where the events that follow were traced
 //! ```
 //!
 //! Invariant: every line is printable ASCII without a control character; fields are separated by one space, and a field that
@@ -20,7 +21,7 @@ use events::event::Cap;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::Names;
 use events::types::{Fmt, Int, Type};
-use events::{Event, Tail};
+use events::{Event, Tail, traces};
 
 /// The record view.
 #[derive(Default)]
@@ -29,6 +30,8 @@ pub struct Record {
     label: Vec<u8>,
     /// Stacks are shown with names.
     stacks: bool,
+    /// Of several traces, the one of the last event.
+    trace: Option<usize>,
 }
 
 impl Record {
@@ -46,7 +49,8 @@ impl Record {
 
 impl View for Record {
     fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
-        self.lines(ev, out);
+        self.origin(ev, names, out);
+        self.lines(ev, names, out);
         if self.stacks {
             crate::stack::records(&events::stacks::bearer(ev), names, out);
         }
@@ -54,13 +58,27 @@ impl View for Record {
 }
 
 impl Record {
-    fn lines(&mut self, ev: &Event<'_>, out: &mut Vec<u8>) {
-        if !ev.is_syscall() {
-            return process(ev, out);
+    /// Where the event was traced, if the one before was traced elsewhere.
+    fn origin(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        let Some(origin) = names.origin(ev.tid()) else { return };
+        if self.trace.replace(traces::of(ev.tid())) == Some(traces::of(ev.tid())) {
+            return;
         }
-        entry(ev, out);
+        out.push(b'T');
+        for name in [&origin.host, &origin.trace] {
+            space(out);
+            quoted(name.as_bytes(), out);
+        }
+        out.push(b'\n');
+    }
+
+    fn lines(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+        if !ev.is_syscall() {
+            return process(ev, names, out);
+        }
+        entry(ev, names, out);
         self.tails(ev, false, out);
-        exit(ev, out);
+        exit(ev, names, out);
         self.tails(ev, true, out);
         if let Some((_, text)) = ev.errno().and_then(events::errno::lookup) {
             self.label.clear();
@@ -137,9 +155,9 @@ fn start(ev: &Event<'_>) -> Option<u64> {
     (ev.caps() & CAP_START_UNKNOWN == 0).then(|| ev.start())
 }
 
-fn who(ev: &Event<'_>, out: &mut Vec<u8>) {
-    field(out, Some(ev.pid()));
-    field(out, Some(ev.tid()));
+fn who(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
+    field(out, Some(names.own(ev.pid())));
+    field(out, Some(names.own(ev.tid())));
 }
 
 fn is_raw(ev: &Event<'_>) -> bool {
@@ -182,24 +200,24 @@ fn registers(ev: &Event<'_>, separator: u8, out: &mut Vec<u8>) {
     }
 }
 
-fn entry(ev: &Event<'_>, out: &mut Vec<u8>) {
+fn entry(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
     out.push(b'E');
     field(out, start(ev));
     field(out, ev.cpus().0);
-    who(ev, out);
+    who(ev, names, out);
     name(ev, out);
     field(out, number(ev));
     registers(ev, b' ', out);
     out.push(b'\n');
 }
 
-fn exit(ev: &Event<'_>, out: &mut Vec<u8>) {
+fn exit(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
     out.push(b'X');
     field(out, start(ev));
     field(out, Some(ev.time()));
     field(out, start(ev).map(|s| ev.time().saturating_sub(s)));
     field(out, ev.cpus().1);
-    who(ev, out);
+    who(ev, names, out);
     name(ev, out);
     field(out, (ev.caps() & CAP_NO_RESULT == 0).then(|| ev.ret()));
     match ev.errno().map(|n| (n, events::errno::lookup(n))) {
@@ -216,10 +234,10 @@ fn exit(ev: &Event<'_>, out: &mut Vec<u8>) {
 }
 
 /// An event that is not a call, on one line.
-fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
+fn process(ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
     out.push(b'P');
     field(out, Some(ev.time()));
-    who(ev, out);
+    who(ev, names, out);
     space(out);
     out.extend_from_slice(ev.schema.name.as_bytes());
     let args = ev.schema.args.iter().enumerate().take(events::registry::own_args(ev.schema));
@@ -228,12 +246,9 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(arg.name.as_bytes());
         out.push(b'=');
         match arg.ty {
+            Type::Int(_) if traces::is_thread(ev.schema, arg.name) => decimal(out, names.own(ev.arg(i) as u32)),
             Type::Int(int) => value(ev.arg(i), &int, out),
-            Type::Str(_) => {
-                out.push(b'"');
-                escape::c_string(ev.bytes_of(arg.name), out);
-                out.push(b'"');
-            }
+            Type::Str(_) => quoted(ev.bytes_of(arg.name), out),
             _ if ev.schema.name == "inflight" => contained(ev.bytes_of(arg.name), out),
             _ => digits(ev.bytes_of(arg.name), out),
         }
@@ -245,6 +260,12 @@ fn process(ev: &Event<'_>, out: &mut Vec<u8>) {
         known(out, (ev.caps() & CAP_NO_RESULT == 0).then(|| ev.ret()));
     }
     out.push(b'\n');
+}
+
+fn quoted(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape::c_string(text, out);
+    out.push(b'"');
 }
 
 fn value(v: u64, int: &Int, out: &mut Vec<u8>) {

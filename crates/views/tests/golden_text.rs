@@ -9,6 +9,7 @@ use events::names::{AT_FDCWD, FdName, Names, NoNames};
 use events::traces::{self, Origin, Renumber};
 use expect_test::expect_file;
 use views::options::{FdNames, HexStrings, Precision, Prefix, Stamp, Xlat};
+use views::record::Record;
 use views::text::Text;
 use views::{Options, View};
 
@@ -53,30 +54,48 @@ fn ends_that_are_hidden() {
     assert_eq!(shown(Options { no_strangers: true, ..Options::default() }), "7 8 7");
 }
 
+/// Where the events of two traces come from.
+struct Hosts([Origin; 2]);
+impl Names for Hosts {
+    fn fd(&self, _: u32, _: i32) -> Option<&FdName> {
+        None
+    }
+    fn comm(&self, _: u32) -> Option<&[u8]> {
+        None
+    }
+    fn origin(&self, id: u32) -> Option<&Origin> {
+        self.0.get(traces::of(id))
+    }
+}
+
+fn hosts() -> Hosts {
+    let host = |name: &str| Origin { host: name.into(), trace: "app".into(), label: name.into(), width: 5 };
+    Hosts([host("web-1"), host("web-2")])
+}
+
 #[test]
 fn several_traces() {
-    struct Hosts([Origin; 2]);
-    impl Names for Hosts {
-        fn fd(&self, _: u32, _: i32) -> Option<&FdName> {
-            None
-        }
-        fn comm(&self, _: u32) -> Option<&[u8]> {
-            None
-        }
-        fn origin(&self, id: u32) -> Option<&Origin> {
-            self.0.get(traces::of(id))
-        }
-    }
-    let host = |name: &str| Origin { host: name.into(), label: name.into(), width: 5, ..Origin::default() };
-    let names = Hosts([host("web-1"), host("web-2")]);
     let opens = build::Call::new("openat").arg("dfd", AT_FDCWD as u64).str("filename", b"/etc/app.conf").ret(3);
-    let (mut view, mut out) = (Text::new(Options::default()), Vec::new());
+    let (names, mut view, mut out) = (hosts(), Text::new(Options::default()), Vec::new());
     for (nth, id) in [(0, 22591), (1, 4711)] {
         let mut event = opens.clone().who(id, id).encode();
         Renumber { nth, ..Renumber::default() }.event(&mut event);
         view.event(&Event::parse(&event).unwrap(), &names, &mut out);
     }
     expect_file!["golden/several_traces.txt"].assert_eq(&String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn several_traces_as_records() {
+    let close = build::Call::new("close").arg("fd", 3).ret(0);
+    let child = || build::Call::process("fork").arg("child", 12).arg("tid", 13);
+    let (names, mut view, mut out) = (hosts(), Record::new(), Vec::new());
+    for (nth, event) in [(0, close), (0, child()), (1, child()), (0, child())] {
+        let mut event = event.who(10, 11).encode();
+        Renumber { nth, ..Renumber::default() }.event(&mut event);
+        view.event(&Event::parse(&event).unwrap(), &names, &mut out);
+    }
+    expect_file!["golden/several_traces_record.txt"].assert_eq(&String::from_utf8(out).unwrap());
 }
 
 #[test]

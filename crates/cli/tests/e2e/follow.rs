@@ -35,6 +35,50 @@ fn what_comes_is_shown_in_order_until_the_recording_ends() {
     });
 }
 
+// Slow, as above.
+#[test]
+fn several_recordings_are_followed_in_one_order() {
+    let scratch = lab::scratch();
+    let names = ["a", "b"];
+    let mut recordings = names.map(|name| {
+        let words = ["record", "-q", "--backend", "ptrace", "-e", "write,read", "-o", name, "sh", "-c"];
+        let script = format!("while read n; do echo {name} $n; done");
+        let mut record = lab::trapline(User::Me, &[&words[..], &[&script]].concat());
+        let mut record = lab::start(record.current_dir(&scratch).stdin(Stdio::piped()).stdout(Stdio::null()));
+        let input = record.child.stdin.take().expect("stdin");
+        lab::until("the trace", || scratch.join(name).join("metadata").exists());
+        (record, Some(input))
+    });
+    let text = scratch.join("text");
+    let to_file = std::fs::File::create(&text).expect("a file");
+    let mut follow = lab::trapline(User::Me, &["report", "-q", "--follow", "a", "b"]);
+    let follow = lab::start(follow.current_dir(&scratch).stdout(to_file));
+    let shown = || std::fs::read_to_string(&text).unwrap_or_default();
+    let mut expected = Vec::new();
+    for n in 0..4 {
+        let name = names[n % 2];
+        // All that the first has said is there when it has ended, and the other goes on.
+        if n == 3 {
+            drop(recordings[0].1.take());
+        }
+        writeln!(recordings[n % 2].1.as_ref().expect("its input"), "{n}").expect("the shell");
+        expected.push(format!("write(1, \"{name} {n}\\n\", 4)"));
+        lab::until(&expected[n], || shown().contains(&expected[n]));
+    }
+    for (record, input) in recordings {
+        drop(input);
+        assert_eq!(record.end().code(), 0);
+    }
+    assert_eq!(follow.end().code(), 0);
+    let whole = lab::run(lab::trapline(User::Me, &["report", "-q", "a", "b"]).current_dir(&scratch));
+    assert_eq!(shown(), whole.out());
+    let writes: Vec<usize> = expected.iter().filter_map(|line| shown().find(line.as_str())).collect();
+    assert!(writes.len() == expected.len() && writes.is_sorted(), "{writes:?}");
+    let stats =
+        lab::run(lab::trapline(User::Me, &["report", "--follow", "--as", "stats", "a", "b"]).current_dir(&scratch));
+    assert_eq!((stats.code(), stats.stderr.lines().count()), (2, 1), "{}", stats.stderr);
+}
+
 #[test]
 fn an_interrupt_ends_it_with_what_is_shown_at_the_end() {
     let scratch = lab::scratch();

@@ -94,17 +94,15 @@ pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) ->
 /// It cannot be read, or is none of trapline's own.
 pub fn open(dir: PathBuf) -> Result<Trace> {
     let _ = sys::process::raise_file_limit();
-    let foreign = |dir: &Path| {
-        let todo = "'trapline report DIR' shows it";
-        Error::failed(dir.display().to_string(), "scripts read traces of trapline only", todo)
-    };
+    let failed = |dir: &Path, why: &str, todo: &str| Error::failed(dir.display().to_string(), why, todo);
     let (dir, several) = the_trace(dir)?;
     if several {
-        return Err(foreign(&dir));
+        let why = "a script reads one trace: its times, threads and maps are of one machine";
+        return Err(failed(&dir, why, "name one trace; 'report --as parquet=OUT' makes tables of all"));
     }
     match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
         Found::Native(trace) => Ok(*trace),
-        Found::Foreign => Err(foreign(&dir)),
+        Found::Foreign => Err(failed(&dir, "scripts read traces of trapline only", "'trapline report DIR' shows it")),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::view::parquet::Making;
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::Drawing;
 use crate::view::totals::{self, Asked};
-use crate::view::{self, Make, lines, stats, tables};
+use crate::view::{self, Kind, Make, lines, stats, tables};
 use ctf::trace::Trace;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
@@ -45,17 +45,34 @@ pub(super) struct Outputs {
     pub(super) advance: Arc<Advance>,
 }
 
+/// Refuses a view that needs the end of a recording, where recordings are followed.
+///
+/// # Errors
+/// It is one.
+pub(super) fn follows(ask: &Ask, kind: &Kind) -> Result<()> {
+    if ask.trace.follow && !kind.follows() {
+        let todo = "leave out --follow, to see what is written so far";
+        return Err(Error::usage(format!("--as {}", kind.name), "does not follow a recording", todo));
+    }
+    Ok(())
+}
+
+/// Opens where a view goes: lines of a recording that is followed are there at once.
+///
+/// # Errors
+/// The file cannot be made, or a terminal would get what it cannot show.
+pub(super) fn output_of(ask: &Ask, kind: &Kind, file: Option<&str>) -> Result<Output> {
+    let opened = if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
+    opened.map(Output::of_the_past)
+}
+
 impl Outputs {
     /// Opens a view.
     pub(super) fn open(&mut self, show: &Show, ask: &Ask, trace: &Trace, of: (Clocks, bool)) -> Result<()> {
         let ((clocks, whole), file) = (of, show.file.as_deref());
         let kind = view::of_trace(&show.view, ask, trace)?;
-        if ask.trace.follow && !kind.follows() {
-            let todo = "leave out --follow, to see what is written so far";
-            return Err(Error::usage(format!("--as {}", show.view), "does not follow a recording", todo));
-        }
-        let opened = || if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
-        let open = || opened().map(Output::of_the_past);
+        follows(ask, kind)?;
+        let open = || output_of(ask, kind, file);
         match kind.make {
             Make::Totals { write, names } => self.totals.push((write, names, open()?)),
             Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),

@@ -31,7 +31,7 @@ pub mod typed;
 mod watch;
 
 pub use beside::{record, trace};
-pub use recorded::report;
+pub use recorded::{TEXT, report};
 
 use crate::ask::Ask;
 use crate::output::{Output, complain};

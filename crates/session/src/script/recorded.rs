@@ -21,7 +21,8 @@ use std::rc::Rc;
 /// A trace keeps so many bytes of a script.
 const MOST: usize = 64 << 10;
 
-const TEXT: &str = "script";
+/// Its text, in the environment of a trace.
+pub const TEXT: &str = "script";
 const NAME: &str = "script_name";
 const PARAMETER: &str = "script_";
 const FOUND: &str = "script_found";

@@ -13,15 +13,15 @@ use crate::stats::Report;
 use ctf::trace::{Found, Trace};
 use events::StreamId;
 use events::hash::Table;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use sys::time;
 
 /// Events of this age have been stored by the recorder, ns.
-const SETTLED: u64 = 1_200_000_000;
+pub(super) const SETTLED: u64 = 1_200_000_000;
 /// The interval between two reads of the directory, ns.
-const PERIOD: u64 = 200_000_000;
+pub(super) const PERIOD: u64 = 200_000_000;
 
 /// The reader of a trace whose recording is still running.
 pub struct Following {
@@ -61,14 +61,14 @@ impl Following {
     pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
+}
 
-    fn open(&self) -> Result<Box<Trace>> {
-        let damaged =
-            |why: String| Error::failed(self.dir.display().to_string(), why, "all that came before was shown");
-        match ctf::trace::open(&self.dir).map_err(|e| damaged(e.to_string()))? {
-            Found::Native(trace) => Ok(trace),
-            Found::Foreign => Err(damaged("it is another trace now".into())),
-        }
+/// The trace in a directory as it is now.
+pub(super) fn open(dir: &Path) -> Result<Box<Trace>> {
+    let damaged = |why: String| Error::failed(dir.display().to_string(), why, "all that came before was shown");
+    match ctf::trace::open(dir).map_err(|e| damaged(e.to_string()))? {
+        Found::Native(trace) => Ok(trace),
+        Found::Foreign => Err(damaged("it is another trace now".into())),
     }
 }
 
@@ -86,7 +86,7 @@ impl Backend for Following {
             return Polled::default();
         }
         self.next = now + PERIOD;
-        let trace = match self.open() {
+        let trace = match open(&self.dir) {
             Ok(trace) => trace,
             Err(e) => {
                 self.trouble = Some(e.to_string());

@@ -1,6 +1,7 @@
 //! A recorded trace as a backend: its packets, merged by time.
 
 mod follow;
+mod follow_several;
 mod several;
 
 use crate::control::{self, Order, State};
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use follow::Following;
+pub use follow_several::{Followed, FollowingSeveral};
 pub use several::{Order as OrderOfTraces, Part, Several};
 
 /// Events that are handed over in one round.

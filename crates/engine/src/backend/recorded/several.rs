@@ -41,7 +41,7 @@ pub struct Part<'t> {
 }
 
 /// The reader of one trace.
-struct Reader<'t> {
+pub(super) struct Reader<'t> {
     /// Names of functions from before the window, and the events in it.
     queues: [Option<Merged<'t>>; 2],
     renumber: Renumber,
@@ -56,7 +56,11 @@ impl<'t> Reader<'t> {
     fn new(part: Part<'t>) -> Reader<'t> {
         let Part { trace, renumber, window: (from, to) } = part;
         let before = from.checked_sub(1).map(|until| trace.data.functions_until(&trace.known, until));
-        let events = trace.data.events(&trace.known, from, to).named(shown_name);
+        Reader::of(before, trace.data.events(&trace.known, from, to).named(shown_name), renumber)
+    }
+
+    /// Of names of functions from before, and events.
+    pub(super) fn of(before: Option<Merged<'t>>, events: Merged<'t>, renumber: Renumber) -> Reader<'t> {
         Reader { queues: [before, Some(events)], renumber, head: Vec::new(), stream: StreamId::TRACER, read: (0, 0) }
     }
 
@@ -102,8 +106,13 @@ impl<'t> Several<'t> {
     pub fn new(parts: Vec<Part<'t>>, order: Order) -> Several<'t> {
         // They are those of the report, the same for all traces.
         let rules = parts.first().and_then(|part| part.trace.rules.clone());
-        let readers = parts.into_iter().map(Reader::new).collect();
-        Several { readers, heads: BinaryHeap::new(), begun: 0, order, progress: Arc::default(), rules, stopped: false }
+        Several { rules, ..Several::reading(parts.into_iter().map(Reader::new).collect(), order) }
+    }
+
+    /// Of what these read.
+    pub(super) fn reading(readers: Vec<Reader<'t>>, order: Order) -> Several<'t> {
+        let (heads, progress) = (BinaryHeap::new(), Arc::default());
+        Several { readers, heads, begun: 0, order, progress, rules: None, stopped: false }
     }
 
     /// A handle that shows the progress, also later.
@@ -246,7 +255,7 @@ mod tests {
         let all = [0, 1, 2].map(|nth| recorded(&dirs[nth], base, times[nth]));
         let part = |nth: usize, time: i64, (from, to)| Part {
             trace: &all[nth],
-            renumber: Renumber { nth: nth as u32, time: time - base as i64, functions: 0 },
+            renumber: Renumber { nth: nth as u32, time: time - base as i64, ..Renumber::default() },
             window: (base + from, base + to),
         };
         let whole = (0, 1000);

@@ -9,6 +9,7 @@ mod groups;
 mod set;
 mod sinks;
 
+use super::outputs::follows;
 use super::window::Window;
 use super::{Outcome, Progress, asked_of, damage, filter_of, needs_names, nothing, pids, tells, whole, write_totals};
 use crate::ask::{Ask, Show};
@@ -16,13 +17,15 @@ use crate::run::interrupts::Interrupts;
 use crate::show::Told;
 use crate::view::screen::Clocks;
 use crate::view::{self, Make};
-use crate::{complain, durations, spans, stacks};
-use engine::backend::recorded::{OrderOfTraces, Part, Several};
+use crate::{complain, durations, script, spans, stacks};
+use ctf::trace::Trace;
+use engine::Result;
+use engine::backend::recorded::{self, Followed, FollowingSeveral, OrderOfTraces, Part, Several};
+use engine::pipeline::backend::Backend;
 use engine::pipeline::pump::Pump;
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::resolver::{Origin as Whence, Resolver};
-use engine::{Error, Result};
 use events::Class;
 use groups::Grouping;
 pub use set::{Named, Set, named};
@@ -35,9 +38,6 @@ use views::options::Stacks;
 /// # Errors
 /// They cannot be read, or not be shown so.
 pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
-    if ask.trace.follow {
-        return Err(Error::usage("--follow", "it follows one recording", "name one trace"));
-    }
     let mut selection = selection_of(ask, set)?;
     let clocks = clocks_of(set, &selection);
     let window = Window::parse(ask, set.begin(), clocks)?;
@@ -60,14 +60,16 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
     let needs_all =
         |show: &Show| matches!(making.kind(&show.view).map(|kind| &kind.make), Ok(Make::Whole(_) | Make::Heap(_)));
     let names = needs_names(ask, &selection)? || wanted.iter().any(needs_all);
+    let has_text = !ask.table.summary_only && wanted.first().is_some_and(|show| show.view == "text");
     let stacks = shows_stacks(&making, &wanted)?;
     let names = names || stacks;
     selection.from = window.from;
     let window = (if names { 0 } else { window.from }, window.to);
-    let several = Several::new(parts(set, window), order(ask, &wanted));
+    let (backend, read) = backend_of(ask, parts(set, window), order(ask, &wanted));
     let bytes = set.traces.iter().map(|trace| trace.data.bytes()).sum();
-    let progress = Progress::new(ask.quiet > 0 || has_lines(ask, &wanted), bytes, several.progress(), advance);
-    let mut pump = Pump::new(Source::new(Box::new(several), None), selection, opened.sinks);
+    let quiet = ask.quiet > 0 || ask.trace.follow || has_lines(ask, &wanted);
+    let progress = Progress::new(quiet, bytes, read, advance);
+    let mut pump = Pump::new(Source::new(backend, None), selection, opened.sinks);
     pump.join(set.origins.clone());
     if names {
         pump.keep_descriptors();
@@ -81,6 +83,9 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
         }
     }
     let outcome = show(ask, set, pump, (&progress, opened.told));
+    if has_text {
+        without_scripts(ask, set);
+    }
     end(ask, set, outcome)
 }
 
@@ -123,6 +128,28 @@ fn parts(set: &Set, (from, to): (u64, u64)) -> Vec<Part<'_>> {
     set.parts().map(part).collect()
 }
 
+/// What reads the traces, and how far it is.
+fn backend_of<'t>(
+    ask: &Ask,
+    parts: Vec<Part<'t>>,
+    order: OrderOfTraces,
+) -> (Box<dyn Backend + 't>, Arc<recorded::Progress>) {
+    if ask.trace.follow {
+        let following = FollowingSeveral::new(parts.iter().map(Followed::new).collect());
+        let read = following.progress();
+        return (Box::new(following), read);
+    }
+    let several = Several::new(parts, order);
+    let read = several.progress();
+    (Box::new(several), read)
+}
+
+/// The traces of recordings that were followed, as they are now.
+fn reopened(ask: &Ask, set: &Set) -> Result<Option<Vec<Trace>>> {
+    let now = || set.traces.iter().map(|trace| super::reopened(&trace.dir).map(|trace| *trace)).collect();
+    ask.trace.follow.then(now).transpose()
+}
+
 /// Tables of calls need no order between traces: one after the other takes less memory.
 fn order(ask: &Ask, wanted: &[Show]) -> OrderOfTraces {
     let is_table = ask.table.summary_only || ask.table.latency.is_some();
@@ -149,7 +176,9 @@ fn shows_stacks(making: &Making<'_>, wanted: &[Show]) -> Result<bool> {
         Ok(Make::Trace(_) | Make::Calls { .. }) | Err(_) => false,
         Ok(_) => true,
     };
-    let any = || making.set.traces.iter().any(|trace| stacks::have_any(trace.classes()) || view::heap::has_heap(trace));
+    // What is still being recorded may get probes with stacks.
+    let may = |trace: &Trace| ask.trace.follow || stacks::have_any(trace.classes()) || view::heap::has_heap(trace);
+    let any = || making.set.traces.iter().any(may);
     Ok(wanted.iter().any(shows) && any())
 }
 
@@ -157,7 +186,9 @@ fn shows_stacks(making: &Making<'_>, wanted: &[Show]) -> Result<bool> {
 fn apart(making: &Making<'_>, wanted: Vec<Show>) -> Result<(Vec<Show>, Vec<Show>)> {
     let (mut apart, mut joined) = (Vec::new(), Vec::new());
     for show in wanted {
-        let is_apart = matches!(making.kind(&show.view)?.make, Make::Directory(_));
+        let kind = making.kind(&show.view)?;
+        follows(making.ask, kind)?;
+        let is_apart = matches!(kind.make, Make::Directory(_));
         if is_apart { apart.push(show) } else { joined.push(show) }
     }
     Ok((apart, joined))
@@ -189,7 +220,12 @@ fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, (progress, told): (&Progress, 
         }
     }
     progress.done();
-    let lost = set.traces.iter().map(ctf::trace::Trace::lost).try_fold(0u64, |n, lost| Some(n.saturating_add(lost?)));
+    let lost = |traces: &[Trace]| traces.iter().try_fold(0u64, |n, trace| Some(n.saturating_add(trace.lost()?)));
+    // Of recordings that were followed, what was lost is known at their end.
+    let lost = match reopened(ask, set) {
+        Ok(now) => lost(now.as_ref().unwrap_or(&set.traces)),
+        Err(_) => None,
+    };
     progress.during(&ask.show, || pump.end_sinks(lost));
     if ask.quiet == 0 {
         told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
@@ -201,21 +237,33 @@ fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, (progress, told): (&Progress, 
     Outcome { all, written: pump.has_written(), tells, calls, trouble, unresolved }
 }
 
+/// Says that lines of the traces' scripts are not there: a script has the times, threads and maps of its own session.
+fn without_scripts(ask: &Ask, set: &Set) {
+    let with_script = set.traces.iter().filter(|trace| trace.metadata.env_str(script::TEXT).is_some()).count();
+    if with_script > 0 && ask.quiet == 0 && !ask.script.none {
+        complain(&format!(
+            "lines of scripts are left out: {with_script} of the traces have one of their own ('report TRACE' prints them)"
+        ));
+    }
+}
+
 /// Reports what each trace lacks.
 fn end(ask: &Ask, set: &Set, outcome: Outcome) -> Result<u8> {
     stacks::tell(ask.quiet, &outcome.unresolved);
+    let now = reopened(ask, set)?;
+    let traces = now.as_ref().unwrap_or(&set.traces);
     let mut status = if set.lacks { whole::INCOMPLETE } else { 0 };
-    for trace in &set.traces {
+    for trace in traces {
         status = status.max(whole::tell(ask, trace, None));
     }
     if ask.quiet == 0 && outcome.trouble.is_none() && !(outcome.written && outcome.tells) {
-        set.traces.iter().take(1).for_each(|trace| {
-            complain(&nothing(trace, &format!("nor in the other {} traces", set.traces.len() - 1)));
+        traces.iter().take(1).for_each(|trace| {
+            complain(&nothing(trace, &format!("nor in the other {} traces", traces.len() - 1)));
         });
     }
     outcome.trouble.map_or(Ok(()), Err)?;
     let mut first = Ok(status);
-    for trace in &set.traces {
+    for trace in traces {
         match damage(trace, status) {
             Err(e) if first.is_ok() => first = Err(e),
             Err(e) => complain(&e.to_string()),

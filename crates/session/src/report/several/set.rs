@@ -75,7 +75,7 @@ impl Set {
         pseudonyms(&mut traces);
         let origins = origins(&traces);
         correct(ask, &mut traces, &origins)?;
-        let renumber = renumber(&traces);
+        let renumber = renumber(&traces, ask.trace.follow);
         Ok(Set { traces, origins, renumber, lacks })
     }
 
@@ -132,11 +132,16 @@ fn correct(ask: &Ask, traces: &mut [Trace], origins: &[Origin]) -> Result<()> {
     Ok(())
 }
 
-/// What the events of each trace become.
-fn renumber(traces: &[Trace]) -> Vec<Renumber> {
+/// What the events of each trace become. Traces that are `growing` get functions: each has room for some, of 8 bytes each.
+fn renumber(traces: &[Trace], growing: bool) -> Vec<Renumber> {
+    const ROOM: u32 = 1 << 18;
     let mut functions = 0u32;
     let numbers = |(nth, trace): (usize, &Trace)| {
-        let of = Renumber { nth: nth as u32, time: to_wall(trace), functions };
+        let of = Renumber { nth: nth as u32, time: to_wall(trace), functions, most: if growing { ROOM } else { 0 } };
+        if growing {
+            functions = functions.saturating_add(ROOM);
+            return of;
+        }
         if ctf::classes::has_functions(&trace.metadata) {
             functions = functions.saturating_add(trace.functions(shown_name).last());
         }

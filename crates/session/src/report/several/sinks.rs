@@ -5,6 +5,7 @@ use super::set::Set;
 use crate::ask::{Ask, Show};
 use crate::heap::past as heap;
 use crate::output::Output;
+use crate::report::outputs::{follows, output_of};
 use crate::report::profiles::{selected_classes, without_profile};
 use crate::show::{Shown, ToOutput};
 use crate::view::calls;
@@ -71,6 +72,7 @@ impl Making<'_> {
         let (mut totals, mut others) = (Vec::new(), Vec::new());
         for show in wanted {
             let kind = self.kind(&show.view)?;
+            follows(self.ask, kind)?;
             let Make::Totals { write, names } = kind.make else {
                 others.push(show);
                 continue;
@@ -119,7 +121,7 @@ impl Making<'_> {
 
     fn of_events(&self, kind: &'static Kind, show: &Show) -> Result<Box<dyn Sink>> {
         let file = show.file.as_deref();
-        let output = kind.open(file)?.of_the_past();
+        let output = output_of(self.ask, kind, file)?;
         let make = |output: &Output| self.shown(kind, (output, file));
         match &self.grouping {
             Some(grouping) => Ok(Box::new(Groups::new(grouping, kind, output, make)?)),
@@ -131,7 +133,6 @@ impl Making<'_> {
     fn shown(&self, kind: &'static Kind, (output, file): (&Output, Option<&str>)) -> Result<Shown> {
         let (ask, clocks) = (self.ask, self.clocks);
         match kind.make {
-            Make::Lines(_) if kind.name == "record" => Err(alone(kind)),
             Make::Lines(_) => match tables::by_stack(ask, kind.name)?.or(tables::latency(ask, kind.name, output)?) {
                 Some(table) => Ok(table),
                 None => lines::shown(ask, output, kind, clocks),

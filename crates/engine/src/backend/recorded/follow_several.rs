@@ -1,0 +1,176 @@
+//! Several traces whose recordings run: events of all in one order of time, a moment after they are stored, until all recordings have ended.
+//!
+//! ```text
+//!  every PERIOD: all directories ─► what is older than the youngest moment of which every recorder has stored all ─► Several ─► Deliver
+//! ```
+//!
+//! A trace that has ended waits for the others, so that the order is that of [`Several`], but for what a recorder stores late
+//! ([`super::follow`]).
+
+use super::follow::{PERIOD, SETTLED, open};
+use super::several::{Order as OrderOfTraces, Reader, Several};
+use super::{Part, Progress};
+use crate::control::{self, Order, State};
+use crate::error::Result;
+use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::functions::shown_name;
+use crate::stats::Report;
+use ctf::trace::Trace;
+use events::StreamId;
+use events::hash::Table;
+use events::layout::TID;
+use events::traces::{self, Renumber};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::time;
+
+/// A trace that is followed.
+pub struct Followed {
+    dir: PathBuf,
+    renumber: Renumber,
+    /// The window, ns of its own clock, both ends included.
+    window: (u64, u64),
+    /// The start of the next events to deliver of each stream.
+    next_of: Table<StreamId, u64>,
+    /// Names of functions from before the window are still to be delivered.
+    names_due: bool,
+}
+
+impl Followed {
+    /// A trace, and what is read of it.
+    pub fn new(part: &Part<'_>) -> Followed {
+        let (dir, renumber, window) = (part.trace.dir.clone(), part.renumber, part.window);
+        Followed { dir, renumber, window, next_of: Table::default(), names_due: true }
+    }
+
+    /// The last moment of its own clock that is read now; `settled` is of the clock that all share.
+    fn until(&self, settled: u64) -> u64 {
+        settled.saturating_add_signed(self.renumber.time.saturating_neg()).min(self.window.1)
+    }
+
+    /// What is new up to a moment.
+    fn reader<'t>(&mut self, trace: &'t Trace, until: u64) -> Reader<'t> {
+        let from = self.window.0;
+        let names_until = from.checked_sub(1).filter(|_| std::mem::take(&mut self.names_due));
+        let before = names_until.map(|until| trace.data.functions_until(&trace.known, until));
+        let begins = |stream| *self.next_of.get(&stream).unwrap_or(&from);
+        let events = trace.data.events_from(&trace.known, begins, until).named(shown_name);
+        Reader::of(before, events, self.renumber)
+    }
+
+    /// Goes on behind an event at this time of the clock that all share.
+    fn delivered(&mut self, stream: StreamId, time: u64) {
+        let next = time.saturating_add_signed(self.renumber.time.saturating_neg()).saturating_add(1);
+        if next > self.window.0 {
+            self.next_of.insert(stream, next);
+        }
+    }
+}
+
+/// The reader of traces whose recordings run.
+pub struct FollowingSeveral {
+    traces: Vec<Followed>,
+    /// When the directories are read again.
+    next: u64,
+    progress: Arc<Progress>,
+    stopped: bool,
+    trouble: Option<String>,
+}
+
+impl FollowingSeveral {
+    /// Of these traces; each has its place in the list for a number.
+    pub fn new(traces: Vec<Followed>) -> FollowingSeveral {
+        FollowingSeveral { traces, next: 0, progress: Arc::default(), stopped: false, trouble: None }
+    }
+
+    /// A handle that shows the progress, also later.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// The traces as they are now. One that cannot be read ends the report of all: it may be what orders the others.
+    fn open(&self) -> Result<Vec<Trace>> {
+        self.traces.iter().map(|followed| open(&followed.dir).map(|trace| *trace)).collect()
+    }
+
+    /// The last moment of which every recorder that runs has stored all, ns of the clock that all share; none where no recorder runs.
+    fn settled(&self, opened: &[Trace], now: u64) -> Option<u64> {
+        let all = opened.iter().zip(&self.traces).filter(|(trace, _)| trace.live);
+        all.map(|(_, of)| now.saturating_sub(SETTLED).saturating_add_signed(of.renumber.time)).min()
+    }
+
+    /// Delivers what is new in each trace up to a moment of its own clock: how many events.
+    fn deliver(&mut self, opened: &[Trace], untils: &[u64], each: &mut dyn Deliver) -> usize {
+        let all = opened.iter().zip(&mut self.traces).zip(untils);
+        let readers = all.map(|((trace, of), until)| of.reader(trace, *until)).collect();
+        let mut several = Several::reading(readers, OrderOfTraces::Time);
+        let (mut n, traces) = (0, &mut self.traces);
+        let mut deliver = |stream: StreamId, event: &[u8]| {
+            each.event(stream, event);
+            n += 1;
+            let tid = event.get(TID..).and_then(|rest| rest.first_chunk()).map(|bytes| u32::from_le_bytes(*bytes));
+            if let (Some(of), Some(time)) = (traces.get_mut(tid.map_or(0, traces::of)), event.first_chunk()) {
+                of.delivered(stream, u64::from_le_bytes(*time));
+            }
+        };
+        while !several.poll(true, &mut deliver).ended {}
+        let progress = several.progress();
+        self.progress.add(progress.bytes(), progress.events());
+        n
+    }
+}
+
+impl Backend for FollowingSeveral {
+    fn name(&self) -> &'static str {
+        "recorded"
+    }
+
+    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+        let now = time::monotonic();
+        if self.stopped {
+            return Polled { events: 0, ended: true };
+        }
+        if now < self.next {
+            return Polled::default();
+        }
+        self.next = now + PERIOD;
+        let opened = match self.open() {
+            Ok(opened) => opened,
+            Err(e) => {
+                self.trouble = Some(e.to_string());
+                return Polled { events: 0, ended: true };
+            }
+        };
+        let settled = self.settled(&opened, now);
+        let untils: Vec<u64> = self.traces.iter().map(|of| of.until(settled.unwrap_or(u64::MAX))).collect();
+        let events = self.deliver(&opened, &untils, each);
+        let are_over = || self.traces.iter().zip(&untils).all(|(of, until)| *until == of.window.1);
+        Polled { events, ended: settled.is_none() || are_over() }
+    }
+
+    fn wait(&mut self, timeout: Duration) {
+        std::thread::sleep(timeout);
+    }
+
+    fn control(&mut self, _order: Order) -> Result<State> {
+        Err(control::ended())
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    fn streams(&self) -> Vec<StreamId> {
+        Vec::new()
+    }
+
+    /// What was dropped during the recordings is reported for each trace as a whole.
+    fn dropped_on(&self, _stream: StreamId) -> u64 {
+        0
+    }
+
+    fn report(&mut self) -> Report {
+        Report { trouble: self.trouble.take().into_iter().collect(), ..Report::default() }
+    }
+}
