@@ -4,6 +4,8 @@
 //   uring load N         N operations in batches: nop, read, write
 //   uring sqpoll N       the same, submitted by a thread of the kernel (IORING_SETUP_SQPOLL)
 //   uring overflow N     N nops on a completion queue of 8 entries, which is read when all are submitted
+//   uring flood N        N operations that never complete
+//   uring files FILE     opens FILE, reads and closes it, with a socket beside it; then the same in the ring's own table of files
 //   uring wait FIFO      a read that does not complete before FIFO is written, and a nop for each byte of its input
 //
 // Prints `NAME SUBMITTED COMPLETED` of each operation: what it has submitted, and what it has read from the completion queue.
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -219,6 +222,43 @@ static void overflow(long n) {
     finish();
 }
 
+static void flood(long n) {
+    setup(256, 0, 0);
+    int ends[2];
+    if (pipe(ends)) die("pipe");
+    for (long i = 1; i <= n; i++) {
+        entry(IORING_OP_POLL_ADD, ends[0], NULL, 0, 0)->poll32_events = POLLIN;
+        if (i % 256 == 0 || i == n) enter(0);
+    }
+}
+
+// Does one operation: its result.
+static int one(struct io_uring_sqe *sqe) {
+    (void)sqe;
+    enter(1);
+    int result = ring.cqes[*ring.cq_head & ring.cq_mask].res;
+    reap();
+    return result;
+}
+
+static void files(const char *path) {
+    setup(8, 0, 0);
+    int fd = one(entry(IORING_OP_OPENAT, AT_FDCWD, path, 0, 0));
+    int other = one(entry(IORING_OP_SOCKET, AF_UNIX, NULL, 0, SOCK_STREAM));
+    if (fd < 0 || other < 0 || read(fd, buffer, 1) != 1 || read(other, buffer, 1) != -1) die("files");
+    one(entry(IORING_OP_CLOSE, fd, NULL, 0, 0));
+    one(entry(IORING_OP_CLOSE, other, NULL, 0, 0));
+    if (read(fd, buffer, 2) != -1) die("closed");
+    int table[1] = {-1};
+    if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_FILES, table, 1)) die("io_uring_register");
+    struct io_uring_sqe *direct = entry(IORING_OP_OPENAT, AT_FDCWD, path, 0, 0);
+    direct->file_index = 1;
+    if (one(direct) != 0) die("direct");
+    struct io_uring_sqe *from = entry(IORING_OP_READ, 0, buffer, 1, 0);
+    from->flags |= IOSQE_FIXED_FILE;
+    if (one(from) != 1) die("registered");
+}
+
 static void wait_for(const char *path) {
     setup(8, 0, 0);
     int fd = open(path, O_RDWR);
@@ -240,6 +280,8 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "load")) load(n, 0);
     else if (!strcmp(what, "sqpoll")) load(n, IORING_SETUP_SQPOLL);
     else if (!strcmp(what, "overflow")) overflow(n);
+    else if (!strcmp(what, "flood")) flood(n);
+    else if (!strcmp(what, "files")) files(argv[2]);
     else if (!strcmp(what, "wait")) wait_for(argv[2]);
     else return 2;
     names[IORING_OP_NOP] = "nop", names[IORING_OP_READ] = "read", names[IORING_OP_WRITE] = "write";
@@ -247,6 +289,7 @@ int main(int argc, char **argv) {
     names[IORING_OP_FSYNC] = "fsync", names[IORING_OP_FALLOCATE] = "fallocate";
     names[IORING_OP_POLL_ADD] = "poll_add", names[IORING_OP_POLL_REMOVE] = "poll_remove";
     names[IORING_OP_FADVISE] = "fadvise", names[IORING_OP_SHUTDOWN] = "shutdown", names[200] = "other";
+    names[IORING_OP_SOCKET] = "socket", names[IORING_OP_CLOSE] = "close";
     for (int op = 0; op < KINDS; op++)
         if (submitted[op]) printf("%s %ld %ld\n", names[op] ? names[op] : "?", submitted[op], completed[op]);
     return 0;

@@ -434,7 +434,7 @@ fn made(class: &EventClass) -> Option<u16> {
     let fields = &class.fields.as_ref()?.fields;
     let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
     // An argument has 64 bits: only the processors of a span have 16, and only capture bits are an array of bytes.
-    let wide = |f: &Field| matches!(&f.ty, Type::Int(i) if i.size == 64);
+    let wide = |f: &Field| matches!(&f.ty, Type::Int(i) | Type::Enum(i, _) if i.size == 64);
     let is_span = matches!(&fields.first()?.ty, Type::Int(i) if i.size == 16);
     let (extent, not_args) = if is_span { (Extent::Span, 2) } else { (Extent::Point, 0) };
     let more_caps = fields.iter().any(|f| matches!(f.ty, Type::Array(_, MORE_CAPS)));
@@ -454,6 +454,9 @@ fn made(class: &EventClass) -> Option<u16> {
                 };
                 let plain = events::types::Type::Int(Int { size: 8, signed: i.signed, fmt });
                 (f.name.as_str(), events::io_uring::field_of(&class.name, &f.name).unwrap_or(plain))
+            }
+            (Type::Enum(i, _), _) if i.size == 64 => {
+                (f.name.as_str(), events::io_uring::field_of(&class.name, &f.name)?)
             }
             // Pads, tails and their counts.
             _ => continue,
@@ -615,6 +618,18 @@ mod tests {
         let schema = events::dynamic::class("tracepoint:x:y", &fields).unwrap();
         let class = event_class(schema);
         assert_eq!(made(&class), Some(schema.id));
+    }
+
+    #[test]
+    fn classes_of_all_operations_of_io_uring_are_known_again() {
+        use events::dynamic::{self, Field as F};
+        use events::io_uring::{PREFIX, field, names, operations};
+        for (_, name) in operations() {
+            let of = |n: &&'static str| F { name: (*n).into(), ty: field(&name, n).expect("a type") };
+            let schema = dynamic::span(&format!("{PREFIX}{name}"), &names(&name).iter().map(of).collect::<Vec<_>>());
+            let schema = schema.expect("a class");
+            assert_eq!(made(&event_class(schema)), Some(schema.id), "{name}");
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Operations of io_uring: which there are, and the fields of their events, `io_uring:NAME`.
 //!
-//! Their classes are made at run time, as those of other probes are, and all have the same fields. What is known of them is here, because both who
-//! makes them and who finds them in a trace, whose metadata has numbers only, shows descriptors as descriptors and flags by name.
+//! Their classes are made at run time, as those of other probes are, and all have the same fields at the same places, which each operation has names
+//! for ([`fields`]). What is known of them is here, because both who makes them and who finds them in a trace, whose metadata has numbers only,
+//! shows descriptors as descriptors and flags by name.
+
+mod fields;
 
 use crate::generated::flags::{T_IO_URING_CQE, T_IO_URING_OP, T_IO_URING_SQE};
 use crate::schema::Schema;
@@ -12,9 +15,22 @@ pub const PREFIX: &str = "io_uring:";
 /// The name of what is no operation of the table: one that it does not name, or a completion without a submission.
 pub const OTHER: &str = "other";
 
-/// The fields, in their order.
-pub const FIELDS: [&str; 10] =
-    ["fd", "addr", "len", "offset", "op_flags", "registered", "sqe_flags", "cqe_flags", "user_data", "ring"];
+/// The fields, in their order, by the names that they have for all operations.
+pub const FIELDS: [&str; 11] = [
+    "fd",
+    "addr",
+    "len",
+    "offset",
+    "op_flags",
+    "file_index",
+    "registered",
+    "sqe_flags",
+    "cqe_flags",
+    "user_data",
+    "ring",
+];
+/// The field that is the address of a path for some operations.
+pub const ADDRESS: usize = 1;
 
 /// Operations whose address is that of a path (io_uring/fs.c, openclose.c, statx.c of Linux 6.18: `getname` of `sqe->addr`).
 const OF_PATHS: [&str; 8] = ["openat", "openat2", "statx", "renameat", "unlinkat", "mkdirat", "symlinkat", "linkat"];
@@ -32,19 +48,41 @@ pub fn has_path(name: &str) -> bool {
     OF_PATHS.contains(&name)
 }
 
-/// The type of a field of these events.
-pub fn field(name: &str) -> Option<Type> {
-    let int = |signed, fmt| Type::Int(Int { size: 8, signed, fmt });
-    Some(match name {
+/// The names that the fields have for this operation.
+pub fn names(operation: &str) -> [&'static str; FIELDS.len()] {
+    let mut names = FIELDS;
+    for (name, own) in names.iter_mut().zip(fields::of(operation).iter().flat_map(|row| row.names)) {
+        if !own.is_empty() {
+            *name = own;
+        }
+    }
+    names
+}
+
+/// The type of a field of this operation's events, by its name there or for all operations.
+pub fn field(operation: &str, name: &str) -> Option<Type> {
+    let own = names(operation).iter().position(|n| *n == name);
+    let generic = FIELDS.get(own.or_else(|| FIELDS.iter().position(|n| *n == name))?)?;
+    let int = |signed, fmt| Int { size: 8, signed, fmt };
+    let plain = match *generic {
+        "addr" => return Some(Type::Str(StrKind::Text)),
         "fd" => int(true, Fmt::Dirfd),
-        "addr" => Type::Str(StrKind::Text),
-        "len" => int(false, Fmt::Dec),
         "offset" | "registered" => int(true, Fmt::Dec),
         "op_flags" | "user_data" | "ring" => int(false, Fmt::Hex),
         "sqe_flags" => int(false, Fmt::Flags(&T_IO_URING_SQE)),
         "cqe_flags" => int(false, Fmt::Flags(&T_IO_URING_CQE)),
-        _ => return None,
-    })
+        _ => int(false, Fmt::Dec),
+    };
+    let fmt = fields::of(operation).and_then(|row| row.format(name)).unwrap_or(plain.fmt);
+    Some(Type::Int(Int { fmt, ..plain }))
+}
+
+/// The field that this name has for all operations, if this is the class of one.
+pub fn generic(schema: &Schema, name: &str) -> Option<usize> {
+    if !is_operation(schema) {
+        return None;
+    }
+    FIELDS.iter().position(|n| *n == name).filter(|at| *at < schema.args.len())
 }
 
 /// Whether this is the class of an operation.
@@ -54,7 +92,7 @@ pub fn is_operation(schema: &Schema) -> bool {
 
 /// The type of a field of the class of this name, if it is one of these.
 pub fn field_of(class: &str, name: &str) -> Option<Type> {
-    if class.starts_with(PREFIX) { field(name) } else { None }
+    field(class.strip_prefix(PREFIX)?, name)
 }
 
 #[cfg(test)]
@@ -67,7 +105,25 @@ mod tests {
         assert!(all.contains(&(22, "read".into())) && all.contains(&(0, "nop".into())));
         assert!(all.iter().all(|(_, name)| name != OTHER));
         assert!(OF_PATHS.iter().all(|path| all.iter().any(|(_, name)| name == path)));
-        assert!(FIELDS.iter().all(|name| field(name).is_some()));
+        let has_type = |op: &str| names(op).iter().chain(&FIELDS).all(|name| field(op, name).is_some());
+        assert!(has_type(OTHER) && all.iter().all(|(_, op)| has_type(op)));
         assert_eq!((field_of("io_uring:read", "fd").is_some(), field_of("uprobe:x:y", "fd")), (true, None));
+    }
+
+    #[test]
+    fn words_are_called_as_arguments_of_calls() {
+        assert_eq!(names("openat")[..6], ["dfd", "filename", "mode", "offset", "flags", "file_index"]);
+        assert_eq!(names("nop"), FIELDS);
+        let format = |op: &str, name: &str| match field(op, name) {
+            Some(Type::Int(Int { fmt, .. })) => Some(fmt),
+            _ => None,
+        };
+        let is_open = |fmt| matches!(fmt, Some(Fmt::Flags(table)) if table.name == "open");
+        assert!(is_open(format("openat", "flags")) && !is_open(format("openat", "op_flags")));
+        assert_eq!((format("openat", "mode"), format("read", "count")), (Some(Fmt::Oct), Some(Fmt::Dec)));
+        let fields: Vec<_> = names("openat").iter().map(|n| (n.to_string(), field("openat", n).unwrap())).collect();
+        let fields = fields.into_iter().map(|(name, ty)| crate::dynamic::Field { name, ty }).collect::<Vec<_>>();
+        let class = crate::dynamic::span("io_uring:openat", &fields).unwrap();
+        assert_eq!((class.arg("filename"), class.arg("addr"), class.arg("len")), (Some(1), Some(1), Some(2)));
     }
 }

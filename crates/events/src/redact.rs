@@ -104,7 +104,9 @@ impl Argument<'_> {
             }
             (_, "path" | "filename" | "pathname") => return Some(What::Path),
             // What is read there is a path.
-            (_, "addr") if crate::io_uring::is_operation(schema) => return Some(What::Path),
+            _ if self.i == crate::io_uring::ADDRESS && crate::io_uring::is_operation(schema) => {
+                return Some(What::Path);
+            }
             _ => {}
         }
         Some(match self.ty {

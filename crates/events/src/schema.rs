@@ -109,7 +109,7 @@ impl Schema {
 
     /// Index of the argument `name`.
     pub fn arg(&self, name: &str) -> Option<usize> {
-        self.args.iter().position(|a| a.name == name)
+        self.args.iter().position(|a| a.name == name).or_else(|| crate::io_uring::generic(self, name))
     }
 
     /// The type and direction of argument `i` when the arguments have these values: switches resolved, none where the

@@ -68,9 +68,9 @@ fn every_operation_is_an_event_with_its_result() {
     }
 
     let failed = one(&r, "io_uring:openat", |_| true);
-    assert_eq!((&failed["args"]["addr"], &failed["args"]["fd"]), (&"/no such file".into(), &"AT_FDCWD".into()));
+    assert_eq!((&failed["args"]["filename"], &failed["args"]["dfd"]), (&"/no such file".into(), &"AT_FDCWD".into()));
     assert_eq!((&failed["ret"], &failed["errno"]), (&(-1).into(), &"ENOENT".into()));
-    let read = one(&r, "io_uring:read", |e| e["args"]["len"] == 100);
+    let read = one(&r, "io_uring:read", |e| e["args"]["count"] == 100);
     assert_eq!((read["ret"].as_i64(), read["errno"].is_null()), (Some(100), true));
     assert!(read["start_ns"].as_u64() < read["end_ns"].as_u64(), "{read}");
     // A worker of the kernel does it, for the thread that has submitted it.
@@ -84,8 +84,9 @@ fn every_operation_is_an_event_with_its_result() {
     let timeouts = r.of("io_uring:timeout");
     assert!(timeouts.iter().all(|e| e["errno"] == "ETIME" && e["start_ns"].is_u64()), "{timeouts:?}");
     // Each completion begins where the one before has ended.
-    let several: Vec<&Value> = r.of("io_uring:poll_add").into_iter().filter(|e| e["args"]["len"] == 1).collect();
+    let several: Vec<&Value> = r.of("io_uring:poll_add").into_iter().filter(|e| e["args"]["poll_flags"] == 1).collect();
     assert_eq!(several.len(), 4);
+    assert_eq!(several[0]["args"]["events"], serde_json::json!(["POLLIN"]));
     assert!(several.windows(2).all(|w| w[0]["end_ns"].as_u64() <= w[1]["start_ns"].as_u64()), "{several:?}");
     let more = |e: &&&Value| e["args"]["cqe_flags"] == serde_json::json!(["IORING_CQE_F_MORE"]);
     assert_eq!(several.iter().filter(more).count(), 3);
@@ -127,7 +128,7 @@ fn a_copy_by_liburing_has_done_what_it_has_counted() {
     assert!(names(read).contains(&"main".into()), "{read}");
 
     let text = lab::run(&mut lab::trapline(User::Me, &["report", "-y", r.dir.to_str().unwrap()])).out();
-    let line = format!("io_uring:read(fd=3<{}>, addr=0x", words[0]);
+    let line = format!("io_uring:read(fd=3<{}>, buf=0x", words[0]);
     assert!(text.contains(&line), "{line}: {text}");
 
     // The table of calls has the same numbers.
@@ -137,6 +138,37 @@ fn a_copy_by_liburing_has_done_what_it_has_counted() {
         let row = rows.lines().find(|l| l.ends_with(&name)).unwrap_or_else(|| panic!("{rows}"));
         assert_eq!(row.split_whitespace().nth(3), Some(completed.to_string().as_str()), "{row}");
     }
+}
+
+#[test]
+fn descriptors_of_operations_have_names() {
+    let (true, Some(program)) = (possible(), uring()) else { return };
+    let dir = lab::scratch();
+    let file = dir.join("named");
+    std::fs::write(&file, "text").unwrap();
+    let file = file.to_str().unwrap();
+    let r = record(&["-y", "-e", "io_uring:*", "-e", "read"], &[&program, "files", file]);
+    let text = lab::run(&mut lab::trapline(User::Me, &["report", "-y", r.dir.to_str().unwrap()])).out();
+    let reads: Vec<&str> = text.lines().filter_map(|l| Some(&l[l.find(" read(")? + 1..])).collect();
+    let of = |count: usize| format!(", {count}");
+    let last = |count| reads.iter().rfind(|l| l.contains(&of(count))).unwrap_or_else(|| panic!("{text}"));
+    // One of the file, one of the socket; and one of its number when it is closed.
+    assert!(reads.iter().any(|l| l.contains(&format!("<{file}>, "))), "{text}");
+    assert!(last(1).contains("<socket:["), "{text}");
+    assert!(!last(2).contains('<'), "{text}");
+    let direct = one(&r, "io_uring:openat", |e| e["args"]["file_index"] == 1);
+    assert_eq!((direct["ret"].as_i64(), &direct["args"]["filename"]), (Some(0), &file.into()));
+}
+
+/// What is not remembered is counted, and the others are events without a result.
+#[test]
+fn more_operations_than_are_remembered_are_counted() {
+    let (true, Some(program)) = (possible(), uring()) else { return };
+    let (most, more) = (16_384, 1000);
+    let r = record(&["-e", "io_uring:*"], &[&program, "flood", &(most + more).to_string()]);
+    // Which operation it was that is not remembered is not counted.
+    assert_eq!(r.count("io_uring:poll_add", "recorded"), most);
+    assert_eq!(["dropped", "seen"].map(|what| r.count("io_uring:*", what)), [more, more]);
 }
 
 #[test]
@@ -152,7 +184,7 @@ fn filters_are_those_of_spans() {
         let r = record(&["-e", &format!("io_uring:* /{filter}/")], &[&program, "kinds"]);
         let found: Vec<&Value> = r.events.iter().filter(|e| e["type"] == "probe").collect();
         // What the kernel cancels at the end of the program may come, or not.
-        let at_the_end = |e: &&&Value| e["name"] == "io_uring:poll_add" && e["args"]["len"] == 0;
+        let at_the_end = |e: &&&Value| e["name"] == "io_uring:poll_add" && e["args"]["poll_flags"] == 0;
         let n = found.len() - found.iter().filter(at_the_end).count();
         assert_eq!(n, expected, "{filter}: {found:?}");
     }

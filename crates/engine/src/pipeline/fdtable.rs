@@ -4,9 +4,12 @@
 //! [`Names`] and so never asks the system. `before` an event is shown the table learns what the event makes known (a new
 //! descriptor's name is shown after the result); `after` it, what the event ends (a closed descriptor still has its name).
 
+mod operations;
+
 use crate::pipeline::threads::Threads;
 use events::event::Event;
 use events::hash::Table;
+use events::io_uring;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;
 use events::types::{Fmt, Int, Mem, Type};
@@ -130,6 +133,7 @@ impl FdTable {
                 }
             }
             (true, _) if self.enabled && touches(ev) && ev.ret() >= 0 && ev.errno().is_none() => self.call(ev),
+            (false, _) if self.enabled && ev.is_span() && io_uring::is_operation(ev.schema) => self.operation(ev),
             _ => {}
         }
     }
@@ -225,6 +229,24 @@ impl FdTable {
         }
     }
 
+    /// What was made by what was shown joins the table.
+    fn keep_made(&mut self) {
+        if !self.made.is_empty() {
+            for ((pid, fd), open) in std::mem::take(&mut self.made) {
+                self.set(pid, fd, open.name, open.cloexec);
+            }
+        }
+    }
+
+    fn close(&mut self, pid: u32, fd: i32) {
+        self.view.remove(&(pid, fd));
+        let files = Rc::clone(self.files(pid));
+        files.borrow_mut().remove(&fd);
+        if Rc::strong_count(&files) > 2 {
+            self.refresh(&files);
+        }
+    }
+
     /// Forgets what `ev` ends.
     #[inline]
     pub fn after(&mut self, ev: &Event<'_>) {
@@ -233,17 +255,15 @@ impl FdTable {
             if ev.schema.name == "exit" && ev.tid() == ev.pid() {
                 self.files.remove(&ev.pid());
                 self.view.retain(|(p, _), _| *p != ev.pid());
+            } else if self.enabled && ev.is_span() && io_uring::is_operation(ev.schema) {
+                self.operation_ended(ev);
             }
             return;
         }
         if !self.enabled || ev.errno().is_some() {
             return;
         }
-        if !self.made.is_empty() {
-            for ((pid, fd), open) in std::mem::take(&mut self.made) {
-                self.set(pid, fd, open.name, open.cloexec);
-            }
-        }
+        self.keep_made();
         if !touches(ev) {
             return;
         }
@@ -258,15 +278,7 @@ impl FdTable {
                     self.set(ev.pid(), AT_FDCWD, name, false);
                 }
             }
-            "close" => {
-                let fd = ev.arg(0) as i32;
-                self.view.remove(&(ev.pid(), fd));
-                let files = Rc::clone(self.files(ev.pid()));
-                files.borrow_mut().remove(&fd);
-                if Rc::strong_count(&files) > 2 {
-                    self.refresh(&files);
-                }
-            }
+            "close" => self.close(ev.pid(), ev.arg(0) as i32),
             // CLOSE_RANGE_CLOEXEC is 4 (include/uapi/linux/close_range.h).
             "close_range" => {
                 let (first, last) = (ev.arg(0) as u32, ev.arg(1) as u32);

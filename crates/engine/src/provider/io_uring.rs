@@ -65,7 +65,8 @@ fn probe(name: &str, details: bool) -> Probe {
         (true, _) if io_uring::has_path(name) => "its address is that of a path, which is read",
         (true, _) => "",
     };
-    let args = if details { FIELDS.iter().filter_map(|name| argument(name)).collect() } else { Vec::new() };
+    let fields = io_uring::names(name).into_iter().zip(FIELDS);
+    let args = fields.filter(|_| details).filter_map(|(own, generic)| argument(name, own, generic)).collect();
     Probe { name: format!("{}{name}", io_uring::PREFIX), args, note: note.into(), ..Probe::default() }
 }
 
@@ -80,14 +81,15 @@ fn point(probes: &[Probe], kernel: &Kernel) -> AttachPoint {
     })
 }
 
-/// A field of the record, with its type in C.
-fn argument(name: &str) -> Option<ArgInfo> {
-    let (at, c, size) = match name {
+/// A field of the record, with its type in C, by the name that it has for the operation and the one that it has for all.
+fn argument(operation: &str, name: &str, generic: &str) -> Option<ArgInfo> {
+    let (at, c, size) = match generic {
         "fd" => (record::DESCRIPTOR, "int", 8),
         "addr" => (record::ADDR, "const char *", 8),
         "len" => (record::LEN, "u32", 4),
         "offset" => (record::OFFSET, "s64", 8),
         "op_flags" => (record::OP_FLAGS, "u32", 4),
+        "file_index" => (record::FILE_INDEX, "u32", 4),
         "registered" => (record::REGISTERED, "int", 8),
         "sqe_flags" => (record::SQE_FLAGS, "u8", 1),
         "cqe_flags" => (record::CQE_FLAGS, "u32", 4),
@@ -95,7 +97,7 @@ fn argument(name: &str) -> Option<ArgInfo> {
         "ring" => (record::RING, "struct io_ring_ctx *", 8),
         _ => return None,
     };
-    let (signed, encoding) = match io_uring::field(name)? {
+    let (signed, encoding) = match io_uring::field(operation, name)? {
         Type::Int(Int { signed, fmt, .. }) => (signed, Encoding::Shown(fmt)),
         _ => (false, Encoding::Text),
     };
@@ -115,8 +117,8 @@ mod tests {
         assert!(names("*").unwrap().is_sorted() && names("*").unwrap().contains(&"io_uring:other".to_string()));
         assert!(matches!(names("raed"), Err(Refusal::Nothing(near)) if near.contains(&"io_uring:read".to_string())));
         let read = &IoUring.list("read", true).unwrap()[0];
-        assert_eq!(read.args.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), FIELDS);
-        assert_eq!(read.args[1].to_string(), "const char *addr");
+        assert_eq!(read.args.iter().map(|a| a.name.as_str()).collect::<Vec<_>>(), io_uring::names("read"));
+        assert_eq!(read.args[1].to_string(), "const char *buf");
     }
 
     #[test]

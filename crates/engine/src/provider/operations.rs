@@ -7,7 +7,7 @@ use sys::btf::{KernelBtf, Kind};
 /// written it (`struct io_uring_sqe`, include/uapi/linux/io_uring.h of Linux 6.18), and what else is known of it then.
 ///
 /// ```text
-/// 0 opcode  1 flags  2 ioprio  4 fd  8 off  16 addr  24 len  28 flags of the operation  32 user_data  40 …
+/// 0 opcode  1 flags  2 ioprio  4 fd  8 off  16 addr  24 len  28 flags of the operation  32 user_data  44 file_index  48 …
 /// 64 ring  72 descriptor, or -1  80 index of a registered file, or -1  88 flags of the completion
 /// ```
 pub mod record {
@@ -23,6 +23,8 @@ pub mod record {
     pub const OP_FLAGS: u32 = 28;
     /// `user_data`.
     pub const USER_DATA: u32 = 32;
+    /// `file_index` and the others at the same place.
+    pub const FILE_INDEX: u32 = 44;
     /// The address of the ring (`struct io_ring_ctx`).
     pub const RING: u32 = 64;
     /// `fd`, where it is a descriptor.

@@ -178,12 +178,13 @@ impl ProbeEnabling {
     /// # Errors
     /// Too many classes of events, or fields of one.
     pub fn extend(&mut self, more: Vec<(dynamic::Field, Source)>) -> Result<()> {
-        let own = self.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty });
-        let fields: Vec<_> = own.chain(more.iter().map(|(field, _)| field.clone())).collect();
-        let extent = self.schema.extent;
-        let longer = |s: &&'static Schema| class(s.name, extent, &fields);
-        self.members = self.members.iter().map(longer).collect::<Result<_>>()?;
-        self.schema = self.members.first().map_or_else(|| class(&self.name, extent, &fields), |first| Ok(*first))?;
+        let longer = |name: &str, s: &'static Schema| {
+            let own = s.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty });
+            let fields: Vec<_> = own.chain(more.iter().map(|(field, _)| field.clone())).collect();
+            class(name, s.extent, &fields)
+        };
+        self.members = self.members.iter().map(|s| longer(s.name, s)).collect::<Result<_>>()?;
+        self.schema = self.members.first().map_or_else(|| longer(&self.name, self.schema), |first| Ok(*first))?;
         self.fields.extend(more.into_iter().map(|(_, source)| source));
         Ok(())
     }
@@ -309,6 +310,16 @@ fn once<'f>(known: &mut HashSet<(String, Option<&'f str>)>, name: &str, filter: 
     Err(Error::usage(format!("-e {name}"), why, "name it once, or with another filter"))
 }
 
+/// Fields with the names and types that this probe has for them: its arguments lie where those of `all` do.
+fn named(probe: &provider::Probe, all: &[ArgInfo], fields: &[dynamic::Field]) -> Vec<dynamic::Field> {
+    let mut named = fields.to_vec();
+    if probe.args.iter().map(|arg| &arg.location).eq(all.iter().map(|arg| &arg.location)) {
+        let own = probe.args.iter().filter_map(|arg| Some((&arg.name, field_type(arg)?)));
+        named.iter_mut().zip(own).for_each(|(field, (name, ty))| *field = dynamic::Field { name: name.clone(), ty });
+    }
+    named
+}
+
 /// One enabling for all probes that a pattern matches, where their provider has them share a program, and where the filter is the
 /// same for all: one that asks for the probe's name is not.
 fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<ProbeEnabling>> {
@@ -317,10 +328,12 @@ fn together(pattern: &str, wanted: Wanted<'_>) -> Result<Option<ProbeEnabling>> 
         let why = format!("it matches {} functions, and a session has at most {}", probes.len(), dynamic::MAX);
         return Err(Error::usage(format!("-e {pattern}"), why, "name fewer"));
     }
+    let args = ready.probe.args.clone();
     let mut enabling = of(ready, wanted)?;
     let fields: Vec<dynamic::Field> =
         enabling.schema.args.iter().map(|a| dynamic::Field { name: a.name.into(), ty: a.ty }).collect();
-    let members = probes.iter().map(|p| class(&p.name, enabling.schema.extent, &fields)).collect::<Result<Vec<_>>>()?;
+    let members = probes.iter().map(|p| class(&p.name, enabling.schema.extent, &named(p, &args, &fields)));
+    let members = members.collect::<Result<Vec<_>>>()?;
     for (filter, typed) in wanted.filter.iter().zip(&enabling.filter) {
         let same = |s: &&&Schema| filter.check(s).is_ok_and(|other| other.parts() == typed.parts());
         if members.iter().filter(same).count() < members.len() {

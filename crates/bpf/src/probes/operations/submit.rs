@@ -8,7 +8,7 @@ use super::{
 use crate::asm::Label;
 use crate::btf_offsets::BtfOffsets;
 
-use crate::frame::{Emitter, Generated, Maps, Session, field, program, reg};
+use crate::frame::{Emitter, Generated, Lost, Maps, Session, field, program, reg};
 use crate::helper::Helper;
 use crate::insn::{Alu, Cond, Reg::*, Size};
 use events::layout::CAP_NO_RESULT;
@@ -110,7 +110,7 @@ fn keep(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     const IOSQE_CQE_SKIP_SUCCESS: i32 = 0x40; // include/uapi/linux/io_uring.h, 6.18
     const EEXIST: i32 = 17;
     const NO_EXIST: i32 = 1; // BPF_NOEXIST
-    let silent = e.new_label();
+    let [silent, full] = [e.new_label(), e.new_label()];
     let room = plan.room() as i16;
     e.load(Size::B, R1, R10, ENTRY_FLAGS);
     e.alu(Alu::And, R1, IOSQE_CQE_SKIP_SUCCESS);
@@ -124,12 +124,17 @@ fn keep(e: &mut Emitter<'_>, plan: &Plan<'_>, out: Label) {
     e.load_slot(R1, USER_DATA);
     e.store_slot(KEY + 8, R1);
     update(e, plan, NO_EXIST);
+    e.jump_if(Cond::Eq, R0, 0, out);
     // Before Linux 6.4 the function that the kernel calls here gives 32 bits.
-    e.jump_if32(Cond::Ne, R0, -EEXIST, out);
+    e.jump_if32(Cond::Ne, R0, -EEXIST, full);
     e.load_slot(R1, REQUEST);
     e.store_slot(KEY, R1);
     e.store_slot(KEY + 8, 0);
     update(e, plan, 0);
+    e.jump_if(Cond::Eq, R0, 0, out);
+    e.bind(full);
+    e.note("more operations than the map has room for: the completion is an event whose start is not known");
+    e.count_lost(Lost::Unknown);
     e.jump(out);
     e.bind(silent);
     e.note("its success posts no completion");
