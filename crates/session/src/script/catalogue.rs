@@ -9,6 +9,7 @@ use engine::request::probe_enabling;
 use engine::rights;
 use engine::{Error, Result};
 use events::functions::Table;
+use events::io_uring;
 use events::registry;
 use events::schema::{Class, Ret, Schema};
 use events::types::{Fmt, Type as Field};
@@ -254,8 +255,14 @@ impl Catalogue {
         let found = self.find(pattern).ok()?;
         let (first, others) = found.split_first()?;
         let space = space_of(pattern);
+        // Operations have names of their own for what they have in common.
+        let of_operations = pattern.starts_with(io_uring::PREFIX) && !others.is_empty();
         let of = |p: &Probe| -> Vec<(String, Type)> {
-            p.args.iter().filter_map(|a| Some((a.name.clone(), type_of(a, space)?))).collect()
+            let one = |(nth, a): (usize, &ArgInfo)| {
+                let name = if of_operations { *io_uring::FIELDS.get(nth)? } else { &a.name };
+                Some((name.to_string(), type_of(a, space)?))
+            };
+            p.args.iter().enumerate().filter_map(one).collect()
         };
         let mut all = of(first);
         // The names of raw arguments.
