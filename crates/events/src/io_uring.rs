@@ -7,28 +7,13 @@
 mod fields;
 
 use crate::generated::flags::{T_IO_URING_CQE, T_IO_URING_OP, T_IO_URING_SQE};
+pub use crate::operation_fields::{FIELDS, PREFIX};
 use crate::schema::Schema;
 use crate::types::{Fmt, Int, StrKind, Type};
 
-/// What the names of the probes begin with.
-pub const PREFIX: &str = "io_uring:";
 /// The name of what is no operation of the table: one that it does not name, or a completion without a submission.
 pub const OTHER: &str = "other";
 
-/// The fields, in their order, by the names that they have for all operations.
-pub const FIELDS: [&str; 11] = [
-    "fd",
-    "addr",
-    "len",
-    "offset",
-    "op_flags",
-    "file_index",
-    "registered",
-    "sqe_flags",
-    "cqe_flags",
-    "user_data",
-    "ring",
-];
 /// The field that is the address of a path for some operations.
 pub const ADDRESS: usize = 1;
 
@@ -75,14 +60,6 @@ pub fn field(operation: &str, name: &str) -> Option<Type> {
     };
     let fmt = fields::of(operation).and_then(|row| row.format(name)).unwrap_or(plain.fmt);
     Some(Type::Int(Int { fmt, ..plain }))
-}
-
-/// The field that this name has for all operations, if this is the class of one.
-pub fn generic(schema: &Schema, name: &str) -> Option<usize> {
-    if !is_operation(schema) {
-        return None;
-    }
-    FIELDS.iter().position(|n| *n == name).filter(|at| *at < schema.args.len())
 }
 
 /// Whether this is the class of an operation.

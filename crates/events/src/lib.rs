@@ -26,6 +26,7 @@ pub mod layout;
 pub mod memory;
 pub mod message;
 pub mod names;
+mod operation_fields;
 mod origin;
 pub mod redact;
 pub mod registry;

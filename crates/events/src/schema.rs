@@ -1,5 +1,6 @@
 //! Schemas: what a probe's event carries.
 
+use crate::operation_fields::of_all;
 pub use crate::types::Dir;
 use crate::types::{Cond, Int, Type};
 
@@ -109,7 +110,10 @@ impl Schema {
 
     /// Index of the argument `name`.
     pub fn arg(&self, name: &str) -> Option<usize> {
-        self.args.iter().position(|a| a.name == name).or_else(|| crate::io_uring::generic(self, name))
+        self.args
+            .iter()
+            .position(|a| a.name == name)
+            .or_else(|| of_all(self.name, name).filter(|nth| *nth < self.args.len()))
     }
 
     /// The type and direction of argument `i` when the arguments have these values: switches resolved, none where the
