@@ -34,6 +34,7 @@ pub mod report;
 pub mod run;
 pub mod running;
 pub mod script;
+mod script_text;
 mod show;
 mod spans;
 mod stacks;

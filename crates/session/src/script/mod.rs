@@ -31,7 +31,7 @@ pub mod typed;
 mod watch;
 
 pub use beside::{record, trace};
-pub use recorded::{TEXT, report};
+pub use recorded::report;
 
 use crate::ask::Ask;
 use crate::output::{Output, complain};

@@ -12,6 +12,7 @@ use crate::complain;
 use crate::filter;
 use crate::output::Output;
 use crate::report;
+use crate::script_text::TEXT;
 use crate::view::screen::Clocks;
 use ctf::trace::Trace;
 use engine::Result;
@@ -21,8 +22,6 @@ use std::rc::Rc;
 /// A trace keeps so many bytes of a script.
 const MOST: usize = 64 << 10;
 
-/// Its text, in the environment of a trace.
-pub const TEXT: &str = "script";
 const NAME: &str = "script_name";
 const PARAMETER: &str = "script_";
 const FOUND: &str = "script_found";

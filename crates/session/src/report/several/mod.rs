@@ -17,7 +17,7 @@ use crate::run::interrupts::Interrupts;
 use crate::show::Told;
 use crate::view::screen::Clocks;
 use crate::view::{self, Make};
-use crate::{complain, durations, script, spans, stacks};
+use crate::{complain, durations, script_text, spans, stacks};
 use ctf::trace::Trace;
 use engine::Result;
 use engine::backend::recorded::{self, Followed, FollowingSeveral, OrderOfTraces, Part, Several};
@@ -239,7 +239,7 @@ fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, (progress, told): (&Progress, 
 
 /// Says that lines of the traces' scripts are not there: a script has the times, threads and maps of its own session.
 fn without_scripts(ask: &Ask, set: &Set) {
-    let with_script = set.traces.iter().filter(|trace| trace.metadata.env_str(script::TEXT).is_some()).count();
+    let with_script = set.traces.iter().filter(|trace| trace.metadata.env_str(script_text::TEXT).is_some()).count();
     if with_script > 0 && ask.quiet == 0 && !ask.script.none {
         complain(&format!(
             "lines of scripts are left out: {with_script} of the traces have one of their own ('report TRACE' prints them)"
