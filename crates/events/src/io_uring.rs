@@ -1,7 +1,7 @@
 //! Operations of io_uring: which there are, and the fields of their events, `io_uring:NAME`.
 //!
 //! Their classes are made at run time, as those of other probes are, and all have the same fields at the same places, which each operation has names
-//! for ([`fields`]). What is known of them is here, because both who makes them and who finds them in a trace, whose metadata has numbers only,
+//! for (`fields`). What is known of them is here, because both who makes them and who finds them in a trace, whose metadata has numbers only,
 //! shows descriptors as descriptors and flags by name.
 
 mod fields;
