@@ -215,7 +215,7 @@ fn calls_of_threads_without_memory_are_counted() {
     let limit = format!("--as={}", bytes + (1 << 20));
     assert!(Command::new("prlimit").args(["--pid", &pid.to_string(), &limit]).status().expect("prlimit").success());
     lab::kill("USR1", pid.into());
-    lab::until("calls are missed", || !tracer(pid, "status", &[]).stderr.is_empty());
+    lab::until("calls are missed", || tracer(pid, "status", &[]).stderr.contains("no memory"));
     let out = tracer(pid, "status", &["thread_checker"]);
     assert_eq!((out.code(), out.out().as_str()), (0, "thread_checker\tenabled\n"));
     let missed = out.stderr.strip_prefix(&format!("trapline: -p {pid}: ")).expect("a line");
