@@ -108,22 +108,15 @@ fn may_move(instruction: &Instruction) -> bool {
         && !moves_stack
 }
 
-/// A `syscall` with instructions in front of it, of which a jump can replace the first.
+/// A `syscall`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Address of the `syscall`.
+    /// Its address.
     pub at: u64,
-    /// The instructions.
-    pub front: Front,
+    /// The instructions in front of it, if a jump can replace the first of them.
+    pub front: Option<Front>,
     /// The number of the call, where instructions before say it.
     pub number: Option<u32>,
-}
-
-impl Site {
-    /// Where the instructions in front begin.
-    pub fn from(&self) -> u64 {
-        self.at - u64::from(self.front.len)
-    }
 }
 
 /// Bytes to be written, and where. A thread may execute what is there meanwhile.
@@ -137,7 +130,7 @@ pub struct Patch {
     pub new: Vec<u8>,
 }
 
-/// The `syscall` instructions of a function that can be patched at instructions in front. `code` is the whole function, which begins at `start`.
+/// The `syscall` instructions of a function. `code` is the whole function, which begins at `start`.
 /// Behind bytes that are no instruction nothing is found.
 pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
     let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
@@ -150,8 +143,7 @@ pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
         match instruction.code() {
             Code::INVALID => break,
             Code::Syscall => {
-                let front = Front::run(&before, &code[..from]);
-                found.extend(front.map(|front| Site { at: instruction.ip(), front, number }));
+                found.push(Site { at: instruction.ip(), front: Front::run(&before, &code[..from]), number });
                 number = None;
             }
             Code::Mov_r32_imm32 if to == Register::RAX => number = Some(instruction.immediate32()),
@@ -242,6 +234,14 @@ pub fn in_program(words: &[u64; 4], offset: u64) -> Option<u64> {
     }
 }
 
+/// Where a patched call begins.
+pub fn from(syscall: u64, way: Way) -> u64 {
+    match way {
+        Way::Front(front) => syscall - u64::from(front.len),
+        Way::Hole(_) => syscall,
+    }
+}
+
 /// The patches that lead a `syscall` to its stub, in the order in which they are made.
 pub fn patches(syscall: u64, way: Way, stub: u64, hole: &[u8]) -> Option<Vec<Patch>> {
     Some(match way {
@@ -311,10 +311,12 @@ mod tests {
         ];
         let found = sites(&code.concat(), 0x1000);
         let len = |n: usize| code[..n].concat().len() as u64;
-        let places: Vec<_> = found.iter().map(|s| (s.from(), s.at, s.number)).collect();
-        let [nop, openat, other, last] = [len(2), len(4), len(5), len(6)].map(|at| 0x1000 + at);
+        let from = |s: &Site| s.front.map_or(0, |front| s.at - front.bytes().len() as u64);
+        let places: Vec<_> = found.iter().map(|s| (from(s), s.at, s.number)).collect();
+        let [xor, nop, _, openat, other, last] = [1, 2, 3, 4, 5, 6].map(|n| 0x1000 + len(n));
         let wanted = [
             (0x1004, 0x1009, Some(0)),
+            (0, xor + 2, Some(0)),
             (nop, nop + 6, Some(257)),
             (openat + 8, openat + 13, Some(257)),
             (other, other + 5, None),
@@ -354,24 +356,24 @@ mod tests {
             &INSTRUCTION,
         ];
         let found = sites(&[&[0x90][..], &read.concat()].concat(), 0x1000);
-        let [site] = found[..] else { panic!("{found:?}") };
-        assert_eq!((site.from(), site.at, site.number, site.front.repeats()), (0x1001, 0x100f, Some(0), false));
-        let bytes = stub(0x5000, site.at, Way::Front(site.front), 1).unwrap();
+        let [Site { at, front: Some(front), number: Some(0) }] = found[..] else { panic!("{found:?}") };
+        assert_eq!((at, front.bytes().len(), front.repeats()), (0x100f, 14, false));
+        let bytes = stub(0x5000, at, Way::Front(front), 1).unwrap();
         use Mnemonic::{Jmp, Lea, Mov, Xor};
         assert_eq!(code(0x5000, &bytes), [(Mov, 0), (Mov, 0), (Mov, 0), (Xor, 0), (Lea, 0x5020)]);
         assert_eq!(code(0x500e, &bytes[14..])[..2], [(Lea, 0x5020), (Jmp, 0x5030)]);
         // A thread in the stub is where it would be without it.
         let words = [32, 40].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()));
-        let words = [words[0], words[1], 1, site.from()];
+        let words = [words[0], words[1], 1, 0x1001];
         let found = [0, 5, 8, 12, 14, 21].map(|offset| in_program(&words, offset));
         assert_eq!(found, [0x1001, 0x1006, 0x1009, 0x100d, 0x100f, 0x100f].map(Some));
-        let made = patches(site.at, Way::Front(site.front), 0x5000, &[]).unwrap();
+        let made = patches(at, Way::Front(front), 0x5000, &[]).unwrap();
         assert_eq!((&made[0].old[..], &made[0].new[5..]), (&read.concat()[..14], &read.concat()[5..14]));
     }
 
     #[test]
     fn what_says_something_of_its_place_stays() {
-        let sites_of = |parts: &[&[u8]]| sites(&parts.concat(), 0x1000).len();
+        let sites_of = |parts: &[&[u8]]| sites(&parts.concat(), 0x1000).iter().filter(|s| s.front.is_some()).count();
         let long = &[0x48, 0x8b, 0x74, 0x24, 0x10][..];
         assert_eq!(sites_of(&[long, &[0x31, 0xff], &INSTRUCTION]), 1);
         // lea rsi, [rip + 16]; call; je; sub rsp, 256; push: none of them, and nothing across them.
@@ -394,7 +396,7 @@ mod tests {
         assert_eq!(patches(0x1000, Way::Front(number(39)), 0x1_8000_0000, &[]), None);
         let long = [0x49, 0xc7, 0xc2, 8, 0, 0, 0, 0x0f, 0x05]; // mov r10, 8; syscall
         let site = sites(&long, 0x1000)[0];
-        let made = patches(site.at, Way::Front(site.front), 0x5000, &[]).unwrap();
+        let made = patches(site.at, Way::Front(site.front.unwrap()), 0x5000, &[]).unwrap();
         assert_eq!((made[0].at, &made[0].old[..], &made[0].new[5..]), (0x1000, &long[..7], &long[5..7]));
     }
 

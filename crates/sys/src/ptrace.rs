@@ -142,15 +142,18 @@ pub fn write_bytes(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes bytes to a stopped thread's memory, also where the thread may not: by one call where procfs is there, else as [`write_bytes`]. Threads
-/// that run meanwhile may see any part of them.
-pub fn write_at_once(tid: i32, addr: u64, bytes: &[u8]) -> io::Result<()> {
+/// Writes bytes to addresses of a stopped thread's memory, also where the thread may not: each by one call where procfs is there, else as
+/// [`write_bytes`]. Threads that run meanwhile may see any part of them.
+pub fn write_at_once<'b>(tid: i32, parts: impl Iterator<Item = (u64, &'b [u8])>) -> io::Result<()> {
     use std::os::unix::fs::FileExt;
-    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{tid}/mem"));
-    match memory.and_then(|memory| memory.write_all_at(bytes, addr)) {
-        Ok(()) => Ok(()),
-        Err(_) => write_bytes(tid, addr, bytes),
+    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{tid}/mem")).ok();
+    for (addr, bytes) in parts {
+        let written = memory.as_ref().is_some_and(|memory| memory.write_all_at(bytes, addr).is_ok());
+        if !written {
+            write_bytes(tid, addr, bytes)?;
+        }
     }
+    Ok(())
 }
 
 /// The state of a stopped thread, from PTRACE_GET_SYSCALL_INFO (Linux 5.3; `struct ptrace_syscall_info`).

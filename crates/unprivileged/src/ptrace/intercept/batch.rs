@@ -1,5 +1,6 @@
 //! Patches that are made together: of a page, where no other thread can see them, by one write.
 
+use super::sites::Place;
 use super::{Image, code};
 use patch::calls::{self, Patch, Way};
 use std::collections::{BTreeMap, HashSet};
@@ -22,11 +23,11 @@ struct Patched {
 
 impl Batch {
     /// The patches of a site, and where a call that has stopped there begins again. None: there is no room for its stub.
-    pub fn add(&mut self, image: &mut Image, at: u64, way: Way, hole: &[u8]) -> Option<u64> {
+    pub fn add(&mut self, image: &mut Image, &Place { at, way, ref hole, .. }: &Place) -> Option<u64> {
         let room = image.areas.room(at)?;
         let stub = calls::stub(room, at, way, code::CODE)?;
         let patches = calls::patches(at, way, room, hole)?;
-        let from = patches.last()?.at;
+        let from = calls::from(at, way);
         self.0.push(Patched { at, from, way, stub: (room, stub), patches });
         Some(from)
     }
@@ -72,8 +73,8 @@ struct Pages {
 }
 
 impl Pages {
-    /// A byte of a page; none: it cannot be read.
-    fn byte(&mut self, at: u64) -> Option<&mut u8> {
+    /// The part of a page from an address on; none: it cannot be read.
+    fn rest(&mut self, at: u64) -> Option<&mut [u8]> {
         let page = at & !(PAGE - 1);
         let tid = self.tid;
         let (bytes, _) = self.pages.entry(page).or_insert_with(|| {
@@ -82,28 +83,36 @@ impl Pages {
             bytes.truncate(read);
             (bytes, false)
         });
-        bytes.get_mut((at - page) as usize)
+        bytes.get_mut((at - page) as usize..).filter(|rest| !rest.is_empty())
     }
 
     /// Whether these bytes are there.
-    fn has(&mut self, from: u64, bytes: &[u8]) -> bool {
-        bytes.iter().zip(from..).all(|(old, at)| self.byte(at).is_some_and(|byte| *byte == *old))
+    fn has(&mut self, mut at: u64, mut bytes: &[u8]) -> bool {
+        while let Some(rest) = self.rest(at).filter(|_| !bytes.is_empty()) {
+            let len = rest.len().min(bytes.len());
+            if rest[..len] != bytes[..len] {
+                return false;
+            }
+            (at, bytes) = (at + len as u64, &bytes[len..]);
+        }
+        bytes.is_empty()
     }
 
     /// Puts bytes there. False: not all of them, because some memory cannot be read.
-    fn put(&mut self, at: u64, bytes: &[u8]) -> bool {
-        bytes.iter().zip(at..).all(|(new, at)| {
-            let is_there = self.byte(at).map(|byte| *byte = *new).is_some();
-            self.pages.entry(at & !(PAGE - 1)).and_modify(|page| page.1 |= is_there);
-            is_there
-        })
+    fn put(&mut self, mut at: u64, mut bytes: &[u8]) -> bool {
+        while let Some(rest) = self.rest(at).filter(|_| !bytes.is_empty()) {
+            let len = rest.len().min(bytes.len());
+            rest[..len].copy_from_slice(&bytes[..len]);
+            self.pages.entry(at & !(PAGE - 1)).and_modify(|page| page.1 = true);
+            (at, bytes) = (at + len as u64, &bytes[len..]);
+        }
+        bytes.is_empty()
     }
 
     /// Writes those that have changed.
     fn flush(&mut self) -> io::Result<()> {
-        for (page, (bytes, _)) in self.pages.iter().filter(|(_, (_, changed))| *changed) {
-            ptrace::write_at_once(self.tid, *page, bytes)?;
-        }
+        let changed = self.pages.iter().filter(|(_, (_, changed))| *changed);
+        ptrace::write_at_once(self.tid, changed.map(|(page, (bytes, _))| (*page, &bytes[..])))?;
         self.pages.clear();
         Ok(())
     }

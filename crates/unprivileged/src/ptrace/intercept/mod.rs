@@ -13,6 +13,7 @@
 
 mod batch;
 mod clock;
+mod functions;
 mod inject;
 mod record;
 mod rows;
@@ -200,20 +201,20 @@ impl Intercept {
                 image.areas.add(area);
             }
         }
-        let Some(place) = place else { return Ok(None) };
+        let Some((place, map)) = place else { return Ok(None) };
         let begins_again = match place.way {
             // It is patched: a thread has come to the call itself.
-            Way::Front(front) if image.patched.contains(&(here.at - front.bytes().len() as u64)) => return Ok(None),
+            way if image.patched.contains(&calls::from(here.at, way)) => return Ok(None),
             Way::Front(front) => front.repeats(),
             Way::Hole(_) => true,
         };
         let mut batch = Batch::default();
-        let from = batch.add(image, here.at, place.way, &place.hole);
-        if image.files.insert(place.map.file) {
-            for site in self.files.known(here.pid, &place.map, here.at) {
+        let from = batch.add(image, &place);
+        if image.files.insert(map.file) {
+            for site in self.files.known(here.pid, &map, here.at) {
                 let is_wanted = site.number.is_some_and(|number| self.has(number.into()));
-                if is_wanted && !image.patched.contains(&site.from()) {
-                    batch.add(image, site.at, Way::Front(site.front), &[]);
+                if is_wanted && !image.patched.contains(&calls::from(site.at, site.way)) {
+                    batch.add(image, &site);
                 }
             }
         }

@@ -1,14 +1,10 @@
 //! Where a `syscall` instruction can be patched, and where its stub goes.
 
-use engine::backend::code::bytes_of;
-use patch::calls::{self, Front, STUB, Site, Way};
+use super::functions::{Functions, How, Known};
+use patch::calls::{self, Front, STUB, Way};
 use patch::hole::{self, Kind, Mapping};
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use symbols::frames::Table;
-use symbols::headers::Headers;
 use sys::maps::{Map, PROT_EXEC};
 
 /// PROT_WRITE (`include/uapi/asm-generic/mman-common.h`).
@@ -19,10 +15,6 @@ pub const AREA: u64 = 64 << 10;
 const REACH: u64 = (1 << 31) - (1 << 20);
 /// The most files that are remembered.
 const MOST_FILES: usize = 256;
-/// The largest file of which it is read where its functions lie.
-const LARGEST: u64 = 64 << 20;
-/// The largest function that is taken apart.
-const LONGEST: u64 = 64 << 10;
 /// Stops after which a file with much code is read for the sake of a site.
 const PATIENCE: u32 = 3;
 const LARGE: u64 = 8 << 20;
@@ -79,13 +71,15 @@ fn has_room((at, stubs): &(u64, u64), near: u64) -> bool {
     near.abs_diff(*at) < REACH && (*stubs + 1) * STUB as u64 <= AREA
 }
 
-/// How a site is patched.
+/// How a site of a process is patched.
 pub struct Place {
+    /// The `syscall`.
+    pub at: u64,
     pub way: Way,
     /// The bytes of the hole.
     pub hole: Vec<u8>,
-    /// Where it is.
-    pub map: Map,
+    /// The number of its call, where it is known.
+    pub number: Option<u32>,
 }
 
 /// Device (major, minor) and inode.
@@ -94,15 +88,19 @@ pub type Identity = (u32, u32, u64);
 /// What is known of a file, by offsets in it.
 #[derive(Default)]
 struct File {
-    /// Instructions in front of sites at which a thread has stopped; whether it was seen in the file that they are.
-    sites: BTreeMap<u64, (Site, bool)>,
+    /// Its sites, by that of the `syscall`; whether it was seen in the file that they can be patched so.
+    sites: BTreeMap<u64, (Known, bool)>,
+    /// Holes that these sites use.
+    holes: HashSet<u64>,
     /// Where its functions lie, if they were looked for.
     functions: Option<Option<Rc<Functions>>>,
 }
 
-struct Functions {
-    headers: Headers,
-    table: Table,
+impl File {
+    fn add(&mut self, offset: u64, known: Known) {
+        self.holes.extend(known.hole());
+        self.sites.insert(offset, (known, true));
+    }
 }
 
 /// The files that processes have mapped.
@@ -110,8 +108,9 @@ struct Functions {
 pub struct Files(HashMap<Identity, File>);
 
 impl Files {
-    /// How the `syscall` at an address is patched, at which a call with this number has stopped so often; none: it is not, or not yet.
-    pub fn place(&mut self, pid: i32, at: u64, number: u64, stops: u32, areas: &Areas) -> Option<Place> {
+    /// How the `syscall` at an address is patched, at which a call with this number has stopped so often, and in which mapping it is; none: it is not, or not
+    /// yet.
+    pub fn place(&mut self, pid: i32, at: u64, number: u64, stops: u32, areas: &Areas) -> Option<(Place, Map)> {
         let mut before = [0; 8];
         let read = sys::mem::read(pid, at.checked_sub(6)?, &mut before).ok()?;
         if read != before.len() || before[6..] != calls::INSTRUCTION || areas.has(at) {
@@ -122,52 +121,54 @@ impl Files {
         if map.file.2 == 0 || map.prot & (PROT_EXEC | PROT_WRITE) != PROT_EXEC || at < map.range.0 + 6 {
             return None;
         }
+        let offset = at - map.range.0 + map.offset;
+        if let Some((known, _)) = self.file(&map).sites.get(&offset) {
+            return Some((place(known, at, &map), map));
+        }
         let number = u32::try_from(number).ok()?;
         let front = before.first_chunk().and_then(|before| Front::number(before, number));
         let front = front.filter(|front| !may_begin_function(at - front.bytes().len() as u64));
         if let Some(front) = front {
-            let site = Site { at, front, number: Some(number) };
-            self.file(&map).sites.entry(at - map.range.0 + map.offset).or_insert((site, false));
-            return Some(Place { way: Way::Front(front), hole: vec![], map });
+            let known = Known { number: Some(number), how: How::Front(front) };
+            self.file(&map).sites.insert(offset, (known, false));
+            return Some((place(&known, at, &map), map));
         }
-        if stops < PATIENCE && map.range.1 - map.range.0 > LARGE {
+        if stops < PATIENCE && is_large(&map) {
             return None;
         }
         let functions = self.functions(pid, &map)?;
-        let offset = at - map.range.0 + map.offset;
-        if let Some(site) = functions.site(pid, &map, offset) {
-            self.file(&map).sites.insert(offset, (site, true));
-            return Some(Place { way: Way::Front(site.front), hole: vec![], map });
-        }
-        let (hole, bytes) = functions.hole(pid, &map, at, areas)?;
-        Some(Place { way: Way::Hole(hole), hole: bytes, map })
+        let file = self.file(&map);
+        let known = functions.site(pid, &map, offset, |hole| file.holes.contains(&hole))?;
+        file.add(offset, known);
+        Some((place(&known, at, &map), map))
     }
 
     /// The sites of a file, but for this one, at which threads of any process have stopped, where this process has it mapped.
-    pub fn known(&mut self, pid: i32, map: &Map, but: u64) -> Vec<Site> {
-        let Some(file) = self.0.get(&map.file) else { return vec![] };
+    pub fn known(&mut self, pid: i32, map: &Map, but: u64) -> Vec<Place> {
         let but = but - map.range.0 + map.offset;
-        let unseen = file.sites.iter().filter(|(at, known)| !known.1 && **at != but).map(|(at, _)| *at);
-        let unseen: Vec<u64> = unseen.collect();
-        if !unseen.is_empty() {
-            // A process may have made a call in the middle of another instruction.
-            let functions = self.functions(pid, map);
-            let seen = |at: u64| functions.as_ref()?.site(pid, map, at);
-            let found: Vec<(u64, Option<Site>)> = unseen.into_iter().map(|at| (at, seen(at))).collect();
-            let file = self.file(map);
-            for (at, site) in found {
-                match site {
-                    Some(site) => file.sites.insert(at, (site, true)),
-                    None => file.sites.remove(&at),
-                };
-            }
-        }
+        self.see(pid, map, but);
         let len = map.range.1 - map.range.0;
-        let here = |(offset, (site, _)): (&u64, &(Site, bool))| {
+        let here = |(offset, (known, _)): (&u64, &(Known, bool))| {
             let inside = offset.checked_sub(map.offset).filter(|n| (16..len).contains(n) && *offset != but)?;
-            Some(Site { at: map.range.0 + inside, ..*site })
+            Some(place(known, map.range.0 + inside, map))
         };
         self.file(map).sites.iter().filter_map(here).collect()
+    }
+
+    /// Looks in the file at sites that were seen in memory alone: a process may have made a call in the middle of another instruction.
+    fn see(&mut self, pid: i32, map: &Map, but: u64) {
+        let unseen = |file: &File| -> Vec<u64> {
+            file.sites.iter().filter(|(at, known)| !known.1 && **at != but).map(|(at, _)| *at).collect()
+        };
+        for offset in unseen(self.file(map)) {
+            let functions = self.functions(pid, map);
+            let file = self.file(map);
+            file.sites.remove(&offset);
+            let used = |hole: u64| file.holes.contains(&hole);
+            if let Some(known) = functions.and_then(|functions| functions.site(pid, map, offset, used)) {
+                file.add(offset, known);
+            }
+        }
     }
 
     fn file(&mut self, map: &Map) -> &mut File {
@@ -178,49 +179,24 @@ impl Files {
     }
 
     fn functions(&mut self, pid: i32, map: &Map) -> Option<Rc<Functions>> {
-        let read = || {
-            let is_small = |bytes: &Vec<u8>| bytes.len() as u64 <= LARGEST;
-            let bytes = bytes_of(pid, map).filter(is_small)?;
-            let headers = Headers::read(&bytes[..])?;
-            let table = Table::read(&headers, &bytes[..])?;
-            Some(Rc::new(Functions { headers, table }))
-        };
+        let read = || Functions::read(pid, map).map(Rc::new);
         self.file(map).functions.get_or_insert_with(read).clone()
     }
 }
 
-impl Functions {
-    /// The site at an offset of the file, as its function shows it.
-    fn site(&self, pid: i32, map: &Map, offset: u64) -> Option<Site> {
-        let own = self.headers.address_of(offset)?;
-        let function = self.table.function(own)?;
-        let len = function.end.checked_sub(function.start).filter(|len| *len <= LONGEST)?;
-        let mut code = vec![0; len as usize];
-        let file = sys::maps::open(pid, map.range, &map.path, map.file).ok()?;
-        file.read_exact_at(&mut code, self.headers.offset_of(function.start)?).ok()?;
-        let site = calls::sites(&code, function.start).into_iter().find(|site| site.at == own)?;
-        (site.from() != function.start).then_some(site)
-    }
+fn is_large(map: &Map) -> bool {
+    map.range.1 - map.range.0 > LARGE
+}
 
-    /// A hole near a site, and its bytes.
-    fn hole(&self, pid: i32, map: &Map, at: u64, areas: &Areas) -> Option<(u64, Vec<u8>)> {
-        let own = self.headers.address_of(at - map.range.0 + map.offset)?;
-        let bias = at.wrapping_sub(own);
-        let near = calls::near(own);
-        let gaps = self.table.gaps(own, &near).into_iter();
-        let gaps = gaps.map(|gap| gap.start.wrapping_add(bias)..gap.end.wrapping_add(bias));
-        let inside = |gap: &Range<u64>| gap.start < gap.end && map.range.0 <= gap.start && gap.end <= map.range.1;
-        for gap in gaps.filter(inside) {
-            let mut bytes = vec![0; (gap.end - gap.start).min(64) as usize];
-            if sys::mem::read(pid, gap.start, &mut bytes).ok()? != bytes.len() {
-                continue;
-            }
-            if let Some(hole) = calls::hole(at, &gap, &bytes, |at| areas.holes.contains_key(&at)) {
-                return Some((hole, bytes.get((hole - gap.start) as usize..)?.to_vec()));
-            }
+/// A site of a file at its address in a process.
+fn place(known: &Known, at: u64, map: &Map) -> Place {
+    let (way, hole) = match known.how {
+        How::Front(front) => (Way::Front(front), vec![]),
+        How::Hole(offset, bytes) => {
+            (Way::Hole(map.range.0.wrapping_add(offset.wrapping_sub(map.offset))), bytes.to_vec())
         }
-        None
-    }
+    };
+    Place { at, way, hole, number: known.number }
 }
 
 /// Whether a function may begin here: there uprobes are put, and when one goes, the kernel writes the file's byte back, which would make
