@@ -16,7 +16,7 @@ mod thread_checker;
 
 use crate::stub::Variant;
 
-/// Declares the tracers: the table, and what is asked of a tracer by its number.
+/// Declares the tracers: the table, and the functions that find a tracer by its number.
 macro_rules! built_in {
     ($($kind:ident = $file:ident,)*) => {
         /// What a tracer is.

@@ -44,7 +44,7 @@ pub enum Way {
 pub struct Front {
     bytes: [u8; MOST],
     len: u8,
-    repeats: bool,
+    number: Option<u32>,
 }
 
 impl Front {
@@ -53,49 +53,40 @@ impl Front {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// Whether they may be executed twice: it is one that loads a number into a register.
-    pub fn repeats(&self) -> bool {
-        self.repeats
-    }
-
-    /// Takes an instruction, if it is one that loads a number.
-    fn of(instruction: &Instruction, bytes: &[u8]) -> Option<Front> {
-        let fits = loads_number(instruction) && bytes.len() >= JUMP as usize;
-        if fits { Front::copy(bytes, true) } else { None }
+    /// The number of the call, where it is all that they load: where a thread is at a call with this number, they may be executed once more. Whatever else they
+    /// load, the thread may have come to the call by another way, with other values.
+    pub fn number(&self) -> Option<u32> {
+        self.number
     }
 
     /// Takes the last of these instructions: as few as begin with one that a jump can replace. `lengths` has the bytes of each.
     fn run(instructions: &[(Instruction, usize)], code: &[u8]) -> Option<Front> {
         let first = instructions.iter().rposition(|(_, len)| *len >= JUMP as usize)?;
         let taken = &instructions[first..];
-        let repeats = matches!(taken, [(instruction, _)] if loads_number(instruction));
+        let number = if let [(instruction, _)] = taken { number_of(instruction) } else { None };
         let len: usize = taken.iter().map(|(_, len)| len).sum();
-        Front::copy(code.get(code.len().checked_sub(len)?..)?, repeats)
+        Front::copy(code.get(code.len().checked_sub(len)?..)?, number)
     }
 
-    fn copy(from: &[u8], repeats: bool) -> Option<Front> {
-        let mut front = Front { bytes: [0; MOST], len: from.len() as u8, repeats };
+    fn copy(from: &[u8], number: Option<u32>) -> Option<Front> {
+        let mut front = Front { bytes: [0; MOST], len: from.len() as u8, number };
         front.bytes.get_mut(..from.len())?.copy_from_slice(from);
         Some(front)
     }
 
     /// `mov eax, NUMBER`, if that is what the 6 bytes in front of a `syscall` end with.
-    pub fn number(before: &[u8; 6], number: u32) -> Option<Front> {
+    pub fn of_number(before: &[u8; 6], number: u32) -> Option<Front> {
         // A prefix would make another register of it.
         let is_prefix = (0x40..0x50).contains(&before[0]);
         let loads = !is_prefix && before[1] == 0xb8 && before[2..] == number.to_le_bytes();
-        let instruction = Decoder::new(64, &before[1..], DecoderOptions::NONE).decode();
-        loads.then(|| Front::of(&instruction, &before[1..]))?
+        if loads { Front::copy(&before[1..], Some(number)) } else { None }
     }
 }
 
-fn loads_number(instruction: &Instruction) -> bool {
-    let moves = match instruction.code() {
-        Code::Mov_r32_imm32 | Code::Mov_r64_imm64 => true,
-        Code::Mov_rm64_imm32 => instruction.op0_kind() == OpKind::Register,
-        _ => false,
-    };
-    moves && instruction.op0_register().full_register() != Register::RSP
+/// The number that an instruction loads into eax.
+fn number_of(instruction: &Instruction) -> Option<u32> {
+    let loads = instruction.code() == Code::Mov_r32_imm32 && instruction.op0_register() == Register::EAX;
+    loads.then(|| instruction.immediate32())
 }
 
 /// Whether an instruction does the same elsewhere: it says nothing of its own address, and the next one follows it. The stack stays where it is.
@@ -146,7 +137,7 @@ pub fn sites(code: &[u8], start: u64) -> Vec<Site> {
                 found.push(Site { at: instruction.ip(), front: Front::run(&before, &code[..from]), number });
                 number = None;
             }
-            Code::Mov_r32_imm32 if to == Register::RAX => number = Some(instruction.immediate32()),
+            _ if number_of(&instruction).is_some() => number = number_of(&instruction),
             Code::Xor_rm32_r32 | Code::Xor_r32_rm32
                 if [instruction.op0_register(), instruction.op1_register()] == [Register::EAX; 2] =>
             {
@@ -287,15 +278,15 @@ mod tests {
     fn number(number: u32) -> Front {
         let mut before = [0x90, 0xb8, 0, 0, 0, 0];
         before[2..].copy_from_slice(&number.to_le_bytes());
-        Front::number(&before, number).unwrap()
+        Front::of_number(&before, number).unwrap()
     }
 
     #[test]
     fn a_number_is_loaded_by_a_whole_instruction() {
         assert_eq!(number(257).bytes(), [0xb8, 1, 1, 0, 0]);
-        assert_eq!(Front::number(&[0x41, 0xb8, 1, 1, 0, 0], 257), None);
-        assert_eq!(Front::number(&[0x90, 0xb8, 1, 1, 0, 0], 1), None);
-        assert_eq!(Front::number(&[0x90, 0xb9, 1, 1, 0, 0], 257), None);
+        assert_eq!(Front::of_number(&[0x41, 0xb8, 1, 1, 0, 0], 257), None);
+        assert_eq!(Front::of_number(&[0x90, 0xb8, 1, 1, 0, 0], 1), None);
+        assert_eq!(Front::of_number(&[0x90, 0xb9, 1, 1, 0, 0], 257), None);
     }
 
     #[test]
@@ -357,7 +348,7 @@ mod tests {
         ];
         let found = sites(&[&[0x90][..], &read.concat()].concat(), 0x1000);
         let [Site { at, front: Some(front), number: Some(0) }] = found[..] else { panic!("{found:?}") };
-        assert_eq!((at, front.bytes().len(), front.repeats()), (0x100f, 14, false));
+        assert_eq!((at, front.bytes().len(), front.number()), (0x100f, 14, None));
         let bytes = stub(0x5000, at, Way::Front(front), 1).unwrap();
         use Mnemonic::{Jmp, Lea, Mov, Xor};
         assert_eq!(code(0x5000, &bytes), [(Mov, 0), (Mov, 0), (Mov, 0), (Xor, 0), (Lea, 0x5020)]);

@@ -159,7 +159,7 @@ struct Saved {
 extern "C" fn before_syscall(saved: &mut Saved) {
     let Saved { rdi: number, rsi: first, rdx: second, rcx: third, r8: fourth, r9: fifth, .. } = *saved;
     match number as usize {
-        // It is done: what is left of it changes nothing.
+        // It is done: the call that remains changes nothing.
         kernel::SIGACTION if signals::by_number(first, second, third, fourth) => (saved.rdx, saved.rcx) = (0, 0),
         kernel::FORK => before_fork(),
         kernel::PRCTL => before_prctl(first, second, third),

@@ -38,7 +38,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// A trace, and what is read of it.
+    /// A trace, and the window to read of it.
     pub fn new(part: &Part<'_>) -> Followed {
         let (dir, renumber, window) = (part.trace.dir.clone(), part.renumber, part.window);
         Followed { dir, renumber, window, next_of: Table::default(), names_due: true }

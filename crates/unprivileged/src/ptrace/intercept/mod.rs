@@ -205,7 +205,7 @@ impl Intercept {
         let begins_again = match place.way {
             // It is patched: a thread has come to the call itself.
             way if image.patched.contains(&calls::from(here.at, way)) => return Ok(None),
-            Way::Front(front) => front.repeats(),
+            Way::Front(front) => front.number().map(u64::from) == Some(call.nr),
             Way::Hole(_) => true,
         };
         let mut batch = Batch::default();

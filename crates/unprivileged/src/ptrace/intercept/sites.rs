@@ -126,7 +126,7 @@ impl Files {
             return Some((place(known, at, &map), map));
         }
         let number = u32::try_from(number).ok()?;
-        let front = before.first_chunk().and_then(|before| Front::number(before, number));
+        let front = before.first_chunk().and_then(|before| Front::of_number(before, number));
         let front = front.filter(|front| !may_begin_function(at - front.bytes().len() as u64));
         if let Some(front) = front {
             let known = Known { number: Some(number), how: How::Front(front) };
