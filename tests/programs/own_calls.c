@@ -265,7 +265,7 @@ static void bounds(void) {
 static void several(void) {
     long wrong = 0;
     struct sigaction action = {.sa_sigaction = looks, .sa_flags = SA_SIGINFO | SA_RESTART};
-    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    struct itimerval often = {{0, 3000}, {0, 3000}}, never = {{0, 0}, {0, 0}};
     bounds();
     sigaction(SIGALRM, &action, 0);
     setitimer(ITIMER_REAL, &often, 0);
