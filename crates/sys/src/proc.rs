@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The threads of a process.
@@ -210,6 +211,28 @@ pub fn fd_link(pid: i32, fd: Option<i32>) -> Option<Vec<u8>> {
     Some(fs::read_link(path).ok()?.into_os_string().into_vec())
 }
 
+/// Device and inode of the file that a descriptor leads to.
+pub fn fd_file(pid: i32, fd: i32) -> Option<(u64, u64)> {
+    let file = fs::metadata(format!("/proc/{pid}/fd/{fd}")).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Whether a process has this one's root directory, and `/proc` there: names in it are those that this process would read.
+pub fn shares_root(pid: i32) -> bool {
+    let root = |of: &str| fs::metadata(of).ok().map(|root| (root.dev(), root.ino()));
+    let theirs = format!("/proc/{pid}/root");
+    root(&theirs).is_some_and(|theirs| Some(theirs) == root("/")) && is_proc(&format!("{theirs}/proc"))
+}
+
+/// Whether procfs is mounted at a directory.
+fn is_proc(directory: &str) -> bool {
+    let Ok(path) = std::ffi::CString::new(directory) else { return false };
+    // SAFETY: `statfs` is plain integers.
+    let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a path, and room for what is said of it.
+    unsafe { libc::statfs(path.as_ptr(), &mut about) == 0 && about.f_type == libc::PROC_SUPER_MAGIC }
+}
+
 /// The open descriptors of a process.
 pub fn fds(pid: i32) -> io::Result<Vec<i32>> {
     let mut v: Vec<i32> =
@@ -365,7 +388,6 @@ pub fn boot_id() -> String {
 /// Device and inode of the calling process's pid namespace; none for the initial one (PROC_PID_INIT_INO,
 /// `include/linux/proc_ns.h`).
 pub fn pid_namespace() -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata("/proc/self/ns/pid").ok()?;
     (meta.ino() != 0xefff_fffc).then(|| (meta.dev(), meta.ino()))
 }
@@ -439,7 +461,6 @@ fn symbols(text: &[u8]) -> impl Iterator<Item = ([&[u8]; 2], u64)> {
 
 /// The number of the calling process's control group of version 2.
 pub fn own_cgroup() -> Option<u64> {
-    use std::os::unix::fs::MetadataExt;
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     let group = |root: &str| {

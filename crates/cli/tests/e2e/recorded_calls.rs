@@ -61,24 +61,40 @@ fn lines_are_those_of_stops() {
             &["sh", "-c", "for i in 1 2 3 4; do cat /etc/passwd; /bin/echo $i; done"],
             &["sh", "-c", "for i in 1 2 3; do while read x; do echo $x; done </etc/passwd; done"],
         ] {
-            let lines = |options: &[&str]| {
-                let t = trace(user, options, command);
-                assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
-                // Threads are beside each other in any order.
-                let mut threads: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-                // Whether a child ends before it is waited for, and when a heap grows that begins anywhere, is a matter of luck.
-                let luck = ["--- SIGCHLD", "wait4(", "rt_sigreturn(", "brk(", "mmap(", "munmap("];
-                let lines = t.lines.iter().filter(|l| !luck.iter().any(|luck| l.text.starts_with(luck)));
-                lines.for_each(|l| threads.entry(l.tid).or_default().push(without_addresses(&l.text)));
-                let mut threads: Vec<Vec<String>> = threads.into_values().collect();
-                threads.sort();
-                threads.concat()
-            };
-            let (recorded, stopped) = (lines(&["-f"]), lines(&["-f", "--no-seccomp"]));
-            let different = recorded.iter().zip(&stopped).find(|(a, b)| a != b);
-            assert!(different.is_none() && recorded.len() == stopped.len(), "{command:?} {different:?}");
+            same_as_stops(user, &[], command);
         }
     });
+}
+
+/// Also what their descriptors are.
+#[test]
+fn descriptors_have_the_names_of_stops() {
+    let many = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/descriptors.py");
+    each_ptracer(|user| {
+        for names in ["-y", "-yy"] {
+            same_as_stops(user, &[names], &["python3", "-I", "-S", many]);
+        }
+    });
+}
+
+/// Asserts that each thread has the same lines whether its calls stop or not.
+fn same_as_stops(user: lab::User, options: &[&str], command: &[&str]) {
+    let lines = |also: &[&str]| {
+        let t = trace(user, &[&["-f"], options, also].concat(), command);
+        assert_eq!(t.outcome.code(), 0, "{}", t.outcome.stderr);
+        // Threads are beside each other in any order.
+        let mut threads: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        // Whether a child ends before it is waited for, and when a heap grows that begins anywhere, is a matter of luck.
+        let luck = ["--- SIGCHLD", "wait4(", "rt_sigreturn(", "brk(", "mmap(", "munmap("];
+        let lines = t.lines.iter().filter(|l| !luck.iter().any(|luck| l.text.starts_with(luck)));
+        lines.for_each(|l| threads.entry(l.tid).or_default().push(without_addresses(&l.text)));
+        let mut threads: Vec<Vec<String>> = threads.into_values().collect();
+        threads.sort();
+        threads.concat()
+    };
+    let (recorded, stopped) = (lines(&[]), lines(&["--no-seccomp"]));
+    let different = recorded.iter().zip(&stopped).find(|(a, b)| a != b);
+    assert!(different.is_none() && recorded.len() == stopped.len(), "{command:?} {different:?}");
 }
 
 /// Numbers of three and more digits, hexadecimal ones, random bytes and the state of the machine differ from run to run.

@@ -16,8 +16,10 @@
 //! The process may write there what it likes: every number from there is checked, and no more than the file is read.
 
 mod code;
+mod descriptor;
 
 pub use code::At;
+pub use descriptor::Descriptor;
 
 use crate::agent;
 use crate::check::check;
@@ -90,7 +92,18 @@ mod slot {
     pub const FROM: usize = 144;
     /// Four registers meanwhile.
     pub const SAVED: usize = 160;
+    /// A name in `/proc`, put together from its end: its NUL is the last byte.
+    pub const NAME: usize = 192;
+    pub const NAME_END: usize = NAME + 39;
+    /// What rows may say for their calls to be recorded: bits of [`super::PLAIN`] and [`super::WITH_NAMES`].
+    pub const MAY: usize = 232;
+    pub const END: usize = 240;
 }
+
+/// In the first byte of a row: the call is recorded, and nothing is said of descriptors.
+const PLAIN: u8 = 1;
+/// It is recorded, and what descriptors are.
+const WITH_NAMES: u8 = 2;
 
 /// Kinds of captures.
 pub mod op {
@@ -116,6 +129,16 @@ pub mod op {
     /// What each element of the capture before refers to (`struct iovec`: an address and a number of bytes): of `size` elements, up to the limit of
     /// each.
     pub const EACH: u8 = 10;
+    /// What a descriptor is ([`super::Descriptor`]), behind the call: `argument` is that which has it, or one of the following.
+    pub const DESCRIPTOR: u8 = 11;
+    /// The result is the descriptor.
+    pub const MADE: u8 = 6;
+    /// Instead of a descriptor the working directory.
+    pub const DIRECTORY: u8 = 7;
+    /// The descriptors are the two numbers of 32 bits that the first capture has.
+    pub const FIRST_OF_TWO: u8 = 8;
+    /// The second one.
+    pub const SECOND_OF_TWO: u8 = 9;
 }
 
 /// What is read of one argument's memory.
@@ -156,9 +179,15 @@ impl Row {
         self.entry.len() + self.exit.len() <= Row::MOST && RECORD + bytes <= LONGEST
     }
 
+    /// Whether it says what descriptors are.
+    pub fn has_names(&self) -> bool {
+        self.exit.iter().any(|op| op.kind == op::DESCRIPTOR)
+    }
+
     fn bytes(&self) -> [u8; ROW] {
         let mut row = [0; ROW];
-        (row[0], row[1], row[2], row[3]) = (1, self.entry.len() as u8, self.exit.len() as u8, self.always.into());
+        let kind = if self.has_names() { WITH_NAMES } else { PLAIN };
+        (row[0], row[1], row[2], row[3]) = (kind, self.entry.len() as u8, self.exit.len() as u8, self.always.into());
         for (to, op) in row[8..].chunks_exact_mut(8).zip(self.entry.iter().chain(&self.exit)) {
             [to[0], to[1], to[2], to[3]] = [op.kind, op.argument, op.count, op.size];
             to[4..6].copy_from_slice(&op.limit.to_le_bytes());
@@ -268,15 +297,16 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// A slot that nobody has; none: all are taken.
-    pub fn take(memory: &Rc<Memory>) -> Option<Slot> {
+    /// A slot that nobody has; none: all are taken. `with_names` as in [`Slot::set_names`].
+    pub fn take(memory: &Rc<Memory>, with_names: bool) -> Option<Slot> {
         let mut taken = memory.taken.borrow_mut();
         let index = taken.iter().position(|taken| !taken)?;
         taken[index] = true;
         let slot = Slot { memory: Rc::clone(memory), index, head: 0, off: 0 };
-        for word in (slot::MAGIC..slot::SAVED + 32).step_by(8) {
+        for word in (slot::MAGIC..slot::END).step_by(8) {
             slot.set(word, 0);
         }
+        slot.set_names(with_names);
         slot.set(slot::RING, slot.address() + RING_AT as u64);
         slot.set(slot::MAGIC, MAGIC);
         Some(slot)
@@ -295,6 +325,11 @@ impl Slot {
     /// From now on the thread's calls are made where they stop. One that is under way is recorded.
     pub fn turn_off(&self) {
         self.set(slot::MAGIC, 0);
+    }
+
+    /// Whether what the thread reads in `/proc` is what the ptracer would read: otherwise, its calls that say what descriptors are stop.
+    pub fn set_names(&self, with_names: bool) {
+        self.set(slot::MAY, (PLAIN | if with_names { WITH_NAMES } else { 0 }).into());
     }
 
     fn base(&self) -> usize {

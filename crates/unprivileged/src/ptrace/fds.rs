@@ -1,8 +1,9 @@
 //! Reports what descriptors are in `process:fd` events, so that no view ever asks the system.
 
 use super::emit::Emitter;
+use super::intercept::{self, Record};
 use super::thread::{Pending, Thread};
-use engine::backend::fds::{look, open_fds};
+use engine::backend::fds::{Fd, look, open_fds, seen};
 use events::generated as g;
 use events::names::AT_FDCWD;
 use events::types::{Fmt, Mem, Type};
@@ -17,9 +18,37 @@ pub fn seed(out: &mut Emitter, pid: i32, now: u64, details: bool, made: bool) {
 }
 
 fn say(out: &mut Emitter, (pid, tid): (i32, i32), fd: i32, time: u64, details: bool, made: bool) {
-    if let Some((args, path, detail)) = look(pid, fd, details, made) {
-        out.process_at(time, &g::P_FD, (pid, tid), &args, &[&path, &detail]);
+    put(out, (pid, tid), time, look(pid, fd, details, made));
+}
+
+fn put(out: &mut Emitter, who: (i32, i32), time: u64, fd: Option<Fd>) {
+    if let Some((args, path, detail)) = fd {
+        out.process_at(time, &g::P_FD, who, &args, &[&path, &detail]);
     }
+}
+
+/// Reports what the record of a successful call says of descriptors: those that it has made, before its own line, or those that it has changed.
+pub fn recorded(
+    out: &mut Emitter,
+    t: &Thread,
+    p: &Pending,
+    record: &Record<'_>,
+    time: u64,
+    (details, made): (bool, bool),
+) {
+    let renames = intercept::renames(p.schema);
+    // Of a call that another argument decides the result is a descriptor only sometimes.
+    let has_some = renames || makes_fd(p.schema, &p.args) || !makes_sometimes(p.schema);
+    if made == renames || !has_some {
+        return;
+    }
+    for d in record.descriptors().filter(|d| made || details || d.fd() == AT_FDCWD) {
+        put(out, (t.pid, t.tid), time, seen(t.pid, &d, details, made));
+    }
+}
+
+fn makes_sometimes(s: &Schema) -> bool {
+    s.args.iter().any(|a| matches!(a.ty, Type::Switch { .. }))
 }
 
 /// Reports how a successful call has changed its descriptors. The call's own line still shows them as they were.

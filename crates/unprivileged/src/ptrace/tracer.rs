@@ -724,6 +724,9 @@ impl Tracer {
             self.out.call((t.pid, t.tid), &p, &e);
             if self.job.fd_names && ret >= 0 {
                 super::fds::changed(&mut self.out, t, &p, end, self.job.fd_details);
+                if super::intercept::changes_root(p.schema) {
+                    self.look_at_root(t);
+                }
             }
         }
         t.spare = p.tails;

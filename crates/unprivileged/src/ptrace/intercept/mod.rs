@@ -21,6 +21,7 @@ mod sites;
 
 pub use clock::Clock;
 pub use record::Record;
+pub use rows::{changes_root, renames};
 
 use batch::Batch;
 use engine::capture::Limits;
@@ -32,6 +33,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
 use sys::intercept::{self as code, Memory, ROWS, Row, Slot};
+use sys::proc;
 use sys::ptrace::{self, Status, SyscallInfo};
 
 /// Stops after which it is tried again to patch a site, and how many times as often it has to stop before that is tried once more.
@@ -45,8 +47,10 @@ const CLONE_VM: u64 = 0x100;
 const SYS_MMAP: i64 = 9;
 const SYS_CLOSE: i64 = 3;
 const SYS_MEMFD_CREATE: i64 = 319;
-const SYS_GETTID: usize = 186;
-const SYS_PROCESS_VM_READV: usize = 310;
+/// What the code calls to be asked for bytes: gettid and process_vm_readv; and for what descriptors are: fcntl, fstat, getsockopt, getsockname,
+/// getpeername and readlinkat.
+const ASKS: [usize; 2] = [186, 310];
+const NAMES: [usize; 6] = [72, 5, 55, 51, 52, 267];
 const MFD_CLOEXEC_ALLOW_SEALING: u64 = 3;
 const READ_EXECUTE: u64 = 5;
 const MAP_PRIVATE: u64 = 2;
@@ -66,10 +70,12 @@ pub fn rows(calls: &[bool], limits: Limits, names: bool) -> Vec<(usize, Row)> {
     let wanted = calls.iter().enumerate().take(ROWS).filter(|(_, wanted)| **wanted);
     let mut rows: Vec<(usize, Row)> = wanted.filter_map(|(nr, _)| Some((nr, row(nr)?))).collect();
     // The code makes these calls; where they are wanted and have no row, the filter would stop them there.
-    let stops = |nr: &usize| calls.get(*nr) == Some(&true) && !rows.iter().any(|(with, _)| with == nr);
-    if [SYS_GETTID, SYS_PROCESS_VM_READV].iter().any(stops) {
-        rows.retain(|(_, row)| !rows::asks(row));
-    }
+    let stop = |numbers: &[usize]| {
+        let stops = |nr: &usize| calls.get(*nr) == Some(&true) && !rows.iter().any(|(with, _)| with == nr);
+        numbers.iter().any(stops)
+    };
+    let (asks, with_names) = (!stop(&ASKS), !stop(&NAMES));
+    rows.retain(|(_, row)| (asks || !rows::asks(row)) && (with_names || !row.has_names()));
     rows
 }
 
@@ -101,6 +107,8 @@ pub struct Intercept {
     has_row: Vec<bool>,
     images: HashMap<i32, Rc<RefCell<Image>>>,
     files: Files,
+    /// Descriptors get names.
+    names: bool,
     /// From time stamps to times.
     pub clock: Clock,
 }
@@ -120,7 +128,13 @@ impl Intercept {
     pub fn new(rows: Vec<(usize, Row)>) -> Intercept {
         let mut has_row = vec![false; ROWS];
         rows.iter().for_each(|(nr, _)| has_row[*nr] = true);
-        Intercept { rows, has_row, images: HashMap::new(), files: Files::default(), clock: Clock::new() }
+        let names = rows.iter().any(|(_, row)| row.has_names());
+        Intercept { rows, has_row, images: HashMap::new(), files: Files::default(), names, clock: Clock::new() }
+    }
+
+    /// Whether the threads of a process see the names of descriptors that the ptracer would see.
+    pub fn sees_names(&self, pid: i32) -> bool {
+        self.names && proc::shares_root(pid)
     }
 
     /// Does what can be done while a command starts.
@@ -259,7 +273,7 @@ impl Intercept {
         if slots != code::SLOTS {
             return Ok(false);
         }
-        *slot = Slot::take(&memory);
+        *slot = Slot::take(&memory, self.sees_names(pid));
         if let Some(slot) = slot {
             guest.set_gs_base(slot.address());
         }
@@ -275,7 +289,7 @@ impl Intercept {
         if !inherited && (memory.is_none() || registers.gs_base() != 0) {
             return None;
         }
-        let slot = memory.and_then(|memory| Slot::take(&memory));
+        let slot = memory.and_then(|memory| Slot::take(&memory, self.sees_names(pid)));
         registers.set_gs_base(slot.as_ref().map_or(0, Slot::address));
         ptrace::set_all_registers(tid, &registers).ok()?;
         slot

@@ -1,7 +1,7 @@
 //! A record of a call, out of the memory of the process that has written it. Nothing of it is believed that matters to this process.
 
 use engine::capture::Memory;
-use sys::intercept::{LONGEST, RECORD};
+use sys::intercept::{Descriptor, LONGEST, RECORD};
 
 /// A record.
 #[derive(Clone, Copy, Debug)]
@@ -90,10 +90,18 @@ impl<'b> Memory for Captures<'b> {
         // Of captures that overlap, the one that reaches furthest.
         let inside = |(at, bytes): (u64, &'b [u8])| bytes.get(usize::try_from(addr.checked_sub(at)?).ok()?..);
         let all = *self;
-        let Some(from) = all.filter_map(inside).max_by_key(|from| from.len()) else { return 0 };
+        let memory = all.filter(|(at, _)| *at >= Descriptor::LOWEST);
+        let Some(from) = memory.filter_map(inside).max_by_key(|from| from.len()) else { return 0 };
         let len = from.len().min(buf.len());
         buf[..len].copy_from_slice(&from[..len]);
         len
+    }
+}
+
+impl<'b> Record<'b> {
+    /// What descriptors are, behind the call.
+    pub fn descriptors(&self) -> impl Iterator<Item = Descriptor<'b>> {
+        self.exit().filter_map(Descriptor::of)
     }
 }
 
@@ -121,14 +129,17 @@ mod tests {
 
     #[test]
     fn memory_is_what_was_captured() {
-        let bytes = record(&[(0x1000, b"/etc/passwd\0"), (0x2000, b"abc")], 1);
+        let bytes = record(&[(0x11000, b"/etc/passwd\0"), (0x12000, b"abc"), (1, b"no memory")], 1);
         let record = Record::parse(&bytes).unwrap();
         assert_eq!(record.number(), 257);
         let mut buf = [0; 8];
-        assert_eq!((record.entry().read(0x1004, &mut buf), &buf), (8, b"/passwd\0"));
-        assert_eq!(record.entry().read(0x2000, &mut buf), 0);
-        assert_eq!((record.exit().read(0x2001, &mut buf), &buf[..2]), (2, &b"bc"[..]));
-        assert_eq!((record.exit().read(0x2003, &mut buf), record.exit().read(0xfff, &mut buf)), (0, 0));
+        assert_eq!((record.entry().read(0x11004, &mut buf), &buf), (8, b"/passwd\0"));
+        assert_eq!(record.entry().read(0x12000, &mut buf), 0);
+        assert_eq!((record.exit().read(0x12001, &mut buf), &buf[..2]), (2, &b"bc"[..]));
+        assert_eq!((record.exit().read(0x12003, &mut buf), record.exit().read(0x11fff, &mut buf)), (0, 0));
+        assert_eq!((record.exit().read(2, &mut buf), record.descriptors().count()), (0, 0));
+        let mut exit = record.exit();
+        assert_eq!([0x12000, 0x11fff, 0x12000].map(|at| exit.read(at, &mut buf)), [3, 0, 3]);
     }
 
     #[test]

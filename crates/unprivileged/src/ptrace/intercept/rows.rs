@@ -3,8 +3,8 @@
 use engine::capture::Limits;
 use events::layout::{Layout, TailSpec};
 use events::schema::{Dir, Ret, Schema};
-use events::types::{Fmt, Len, LenFrom, Mem, StrKind, Type};
-use sys::intercept::{Op, Row, op};
+use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
+use sys::intercept::{Descriptor, Op, Row, op};
 
 /// Calls that always stop: they make threads, replace or end programs, return from handlers, add filters, or use `gs`.
 const STOPS: [&str; 14] = [
@@ -23,8 +23,13 @@ const STOPS: [&str; 14] = [
     "seccomp",
     "ptrace",
 ];
-/// Calls that change what descriptors are called ([`super::super::fds`]).
-const RENAMES: [&str; 7] = ["chdir", "fchdir", "connect", "bind", "listen", "recvmsg", "recvmmsg"];
+/// Calls whose descriptors only the ptracer can find: those of a message ([`super::super::fds`]); and calls after which names may be other ones
+/// ([`super::Intercept::sees_names`]).
+const STOP_WITH_NAMES: [&str; 2] = ["recvmsg", "recvmmsg"];
+const CHANGE_ROOT: [&str; 3] = ["chroot", "pivot_root", "setns"];
+/// Calls that rename a descriptor, which is an argument, or the working directory.
+const RENAMES: [(&str, u8); 5] =
+    [("chdir", op::DIRECTORY), ("fchdir", op::DIRECTORY), ("connect", 0), ("bind", 0), ("listen", 0)];
 /// `PATH_MAX` (`include/uapi/linux/limits.h`).
 const PATH_MAX: u16 = 4096;
 /// Bytes of a socket address that are read, of a set, and of a set of descriptors (as `engine::capture` does).
@@ -40,12 +45,22 @@ pub fn asks(row: &Row) -> bool {
     row.entry.iter().chain(&row.exit).any(|op| op.kind == op::ASKED)
 }
 
+/// Whether a process may see other names after a call.
+pub fn changes_root(schema: &Schema) -> bool {
+    CHANGE_ROOT.contains(&schema.name)
+}
+
+/// Whether calls are renames of a descriptor ([`super::super::fds`]).
+pub fn renames(schema: &Schema) -> bool {
+    RENAMES.iter().any(|(name, _)| *name == schema.name)
+}
+
 /// The row of a call; none: it stops. `names`: descriptors get names.
 ///
 /// What a row reads of an argument whose type another one decides is enough for each of its types: which it was is seen where the record is read. As that may
 /// be no address at all, the kernel is asked for the bytes.
 pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool) -> Option<Row> {
-    if STOPS.contains(&schema.name) || names && changes_names(schema) {
+    if STOPS.contains(&schema.name) || names && (STOP_WITH_NAMES.contains(&schema.name) || changes_root(schema)) {
         return None;
     }
     let mut row = Row::default();
@@ -66,19 +81,40 @@ pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool)
         }
         row.always |= tail.out && matches!(arg.ty, Type::Iov(_) | Type::Msghdr);
     }
+    if names {
+        add_names(schema, &mut row)?;
+    }
     row.fits().then_some(row)
 }
 
-fn changes_names(schema: &Schema) -> bool {
-    let is_fd = |fmt: Fmt| matches!(fmt, Fmt::Fd | Fmt::Dirfd);
-    let makes = matches!(schema.ret, Ret::Int(int) if is_fd(int.fmt));
-    let fills = |a: &events::schema::Arg| match a.ty {
-        Type::Ptr { elem: Mem::Int(int), .. } => a.dir.reads_out() && is_fd(int.fmt),
-        // What the call does is decided by another argument.
-        Type::Switch { .. } => true,
-        _ => false,
-    };
-    makes || schema.args.iter().any(fills) || RENAMES.contains(&schema.name)
+/// Adds what says what descriptors are, behind all other captures; none: no such captures do.
+fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
+    let is_fd = |int: Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);
+    let makes = |ret: Ret| matches!(ret, Ret::Int(int) if is_fd(int));
+    let fills =
+        |ty: &Type, dir: Dir| matches!(ty, Type::Ptr { elem: Mem::Int(int), .. } if dir.reads_out() && is_fd(*int));
+    let descriptor = |argument| Op { kind: op::DESCRIPTOR, argument, count: 0, size: 1, limit: Descriptor::MOST };
+    let mut result = makes(schema.ret);
+    for a in schema.args {
+        match a.ty {
+            // What the call does is decided by another argument: some of its results may be no descriptors.
+            Type::Switch { table, nth, .. } => {
+                for types in table.cases.iter().map(|case| &case.types).chain([&table.default]) {
+                    result |= types.ret.is_some_and(is_fd);
+                    let ty = types.args.get(usize::from(nth)).and_then(Option::as_ref);
+                    ty.is_none_or(|(ty, dir)| !fills(ty, *dir)).then_some(())?;
+                }
+            }
+            _ if fills(&a.ty, a.dir) => {
+                (row.exit.len() == 1).then_some(())?;
+                row.exit.extend([op::FIRST_OF_TWO, op::SECOND_OF_TWO].map(descriptor));
+            }
+            _ => {}
+        }
+    }
+    row.exit.extend(result.then(|| descriptor(op::MADE)));
+    row.exit.extend(RENAMES.iter().filter(|(name, _)| *name == schema.name).map(|(_, argument)| descriptor(*argument)));
+    Some(())
 }
 
 /// Adds what is read of an argument; none: no such simple captures do.
@@ -205,15 +241,32 @@ mod tests {
         assert_eq!(row("write", false), Some(Row { entry: vec![buffer], ..Row::default() }));
         let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 };
         assert_eq!(row("openat", false).map(|r| r.entry), Some(vec![path]));
-        assert_eq!((row("openat", true), row("read", true).is_some()), (None, true));
         assert_eq!((row("execve", false), row("vfork", false)), (None, None));
         let arrays = Op { kind: op::ARGUMENT, argument: 1, count: 2, size: 16, limit: 512 };
         let each = Op { kind: op::EACH, argument: 1, count: 0, size: 32, limit: 32 };
         assert_eq!(row("writev", false), Some(Row { entry: vec![arrays, each], ..Row::default() }));
         assert_eq!(row("readv", false), Some(Row { exit: vec![arrays, each], always: true, ..Row::default() }));
-        // F_DUPFD makes a descriptor; struct flock has 32 bytes.
+        // struct flock has 32 bytes.
         let lock = Op { kind: op::ASKED, argument: 2, count: 0, size: 1, limit: 32 };
-        assert_eq!((row("fcntl", true), row("fcntl", false).map(|r| r.entry)), (None, Some(vec![lock])));
+        assert_eq!(row("fcntl", false).map(|r| r.entry), Some(vec![lock]));
+    }
+
+    #[test]
+    fn descriptors_get_names() {
+        let of = |name: &str| {
+            let row = row(name, true)?;
+            let names = row.exit.iter().filter(|op| op.kind == op::DESCRIPTOR);
+            Some(names.map(|op| op.argument).collect::<Vec<_>>())
+        };
+        for name in ["openat", "socket", "accept4", "dup2", "epoll_create1", "memfd_create", "fcntl"] {
+            assert_eq!(of(name), Some(vec![op::MADE]), "{name}");
+        }
+        for name in ["pipe2", "socketpair"] {
+            assert_eq!(of(name), Some(vec![op::FIRST_OF_TWO, op::SECOND_OF_TWO]), "{name}");
+        }
+        assert_eq!((of("chdir"), of("connect")), (Some(vec![op::DIRECTORY]), Some(vec![0])));
+        assert_eq!((of("read"), of("close"), of("futex")), (Some(vec![]), Some(vec![]), Some(vec![])));
+        assert_eq!((of("recvmsg"), of("chroot")), (None, None));
     }
 
     /// Calls of every day do not stop.

@@ -3,6 +3,7 @@
 
 use super::Tracer;
 use crate::ptrace::emit::{Emitter, End};
+use crate::ptrace::fds;
 use crate::ptrace::intercept::{Intercept, Record, Then};
 use crate::ptrace::thread::{Pending, Thread};
 use engine::capture::{self, Limits, Memory};
@@ -86,7 +87,8 @@ impl Tracer {
         }
         let Tracer { threads, intercept, out, job, tails, batch, .. } = self;
         let Some(code) = intercept else { return };
-        let mut to = Events { code, out, limits: job.limits, tails };
+        let names = job.fd_names.then_some(job.fd_details);
+        let mut to = Events { code, out, limits: job.limits, names, tails };
         for (_, tid, at) in &batch.ends {
             if let (Some(t), Some(record)) = (threads.get_mut(tid), Record::parse(&batch.bytes[*at..])) {
                 to.recorded(t, &record);
@@ -302,6 +304,14 @@ impl Tracer {
         }
     }
 
+    /// A thread has another root directory now: whether it still sees the names of descriptors that the ptracer would see.
+    pub(super) fn look_at_root(&self, t: &Thread) {
+        let Some(code) = &self.intercept else { return };
+        let sees = code.sees_names(t.pid);
+        let others = self.threads.values().filter(|other| other.pid == t.pid);
+        others.chain([t]).filter_map(|t| t.slot.as_ref()).for_each(|slot| slot.set_names(sees));
+    }
+
     /// A thread's program has a filter of its own now: its calls stop again.
     pub(super) fn stop_recording(t: &mut Thread) {
         if let Some(slot) = &t.slot {
@@ -315,6 +325,8 @@ struct Events<'t> {
     code: &'t Intercept,
     out: &'t mut Emitter,
     limits: Limits,
+    /// Descriptors get names, or details too.
+    names: Option<bool>,
     tails: &'t mut Vec<u8>,
 }
 
@@ -331,8 +343,15 @@ impl Events<'_> {
         // Where its record has come too late to be in its place, the whole call is moved, so that it takes as long as it took.
         let late = self.out.last().saturating_sub(end);
         p.start += late;
+        let names = self.names.filter(|_| ret >= 0);
+        if let Some(details) = names {
+            fds::recorded(self.out, t, &p, record, end + late, (details, true));
+        }
         let e = End { time: end + late, ret, more: 0, out: self.tails, cpu, cpu_out };
         self.out.call((t.pid, t.tid), &p, &e);
+        if let Some(details) = names {
+            fds::recorded(self.out, t, &p, record, end + late, (details, false));
+        }
         t.spare = p.tails;
     }
 }
