@@ -26,6 +26,18 @@ for turn in range(4):
     socket.send_fds(one, [b"x"], [null])
     _, passed, _, _ = socket.recv_fds(other, 10, 4)
     os.write(passed[0], b"passed")
+    # Credentials in front of them, and more than there is room for.
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    socket.send_fds(one, [b"y"], [reader, writer, null])
+    _, control, _, _ = other.recvmsg(10, 256)
+    more = memoryview(b"".join(data for _, kind, data in control if kind == socket.SCM_RIGHTS)).cast("i").tolist()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    socket.send_fds(one, [b"z"], [null] * 8)
+    _, cut, _, _ = socket.recv_fds(other, 10, 2)
+    other.recvmsg(10, 0, socket.MSG_DONTWAIT) if one.send(b"plain") else None
+    passed += more + cut
+    for fd in passed:
+        fcntl.fcntl(fd, fcntl.F_GETFL)
     local = socket.socket(socket.AF_UNIX)
     local.bind(b"\0trapline %d" % os.getpid())
     local.listen()
@@ -51,7 +63,7 @@ for turn in range(4):
         os.open("/nonexistent", 0)
     except OSError:
         pass
-    for fd in [null, *copies, reader, writer, passed[0], memory, nameless, here, above, relative]:
+    for fd in [null, *copies, reader, writer, *passed, memory, nameless, here, above, relative]:
         os.close(fd)
     for end in [server, client, accepted, one, other, local, near, far, events]:
         end.close()

@@ -2,6 +2,8 @@
 50:
     cmp eax, {element}
     jb 51f
+    cmp eax, {passed}
+    jae 70f
     // One that the first capture has.
     mov rcx, qword ptr gs:[{first}]
     cmp rdi, rcx
@@ -136,3 +138,52 @@
     mov r9, qword ptr gs:[{saved} + 16]
     mov r10, qword ptr gs:[{saved} + 24]
     jmp 31b
+    // The descriptors that a message has brought: the captures of the message are behind that of its header, of which each has the address.
+70:
+    cmp qword ptr [r8 + 80], 0
+    jl 31b
+    lea r11d, [eax - {passed}]
+    mov rcx, qword ptr gs:[{first}]
+    cmp rdi, rcx
+    je 31b
+    cmp dword ptr [rcx + 8], {m_len}
+    jb 31b
+    mov rsi, qword ptr [rcx + 16 + {m_control}]
+71:
+    mov eax, dword ptr [rcx + 8]
+    add rax, 23
+    and rax, -8
+    add rcx, rax
+    cmp rcx, rdi
+    jae 31b
+    cmp qword ptr [rcx], rsi
+    jne 71b
+    // rcx: a control message, up to rdx.
+    mov edx, dword ptr [rcx + 8]
+    add rcx, 16
+    add rdx, rcx
+72:
+    lea rsi, [rcx + {c_data}]
+    cmp rsi, rdx
+    ja 31b
+    mov rax, qword ptr [rcx]
+    sub rax, {c_data}
+    jb 31b
+    add rsi, rax
+    jc 31b
+    cmp rsi, rdx
+    ja 31b
+    cmp dword ptr [rcx + 8], {sol_socket}
+    jne 74f
+    cmp dword ptr [rcx + 12], {rights}
+    je 73f
+74:
+    lea rcx, [rcx + rax + {c_data} + 7]
+    and rcx, -8
+    jmp 72b
+73:
+    shr rax, 2
+    cmp r11, rax
+    jae 31b
+    movsxd rsi, dword ptr [rcx + r11 * 4 + {c_data}]
+    jmp 53b

@@ -139,6 +139,8 @@ pub mod op {
     pub const FIRST_OF_TWO: u8 = 8;
     /// The second one.
     pub const SECOND_OF_TWO: u8 = 9;
+    /// It is the first, or one of the next, that a message has brought (`SCM_RIGHTS`), whose header is the first capture.
+    pub const PASSED: u8 = 10;
 }
 
 /// What is read of one argument's memory.

@@ -23,9 +23,9 @@ const STOPS: [&str; 14] = [
     "seccomp",
     "ptrace",
 ];
-/// Calls whose descriptors only the ptracer can find: those of a message ([`super::super::fds`]); and calls after which names may be other ones
-/// ([`super::Intercept::sees_names`]).
-const STOP_WITH_NAMES: [&str; 2] = ["recvmsg", "recvmmsg"];
+/// The most descriptors of a message that get names.
+const PASSED: u8 = 8;
+/// Calls after which names may be other ones ([`super::Intercept::sees_names`]).
 const CHANGE_ROOT: [&str; 3] = ["chroot", "pivot_root", "setns"];
 /// Calls that rename a descriptor, which is an argument, or the working directory.
 const RENAMES: [(&str, u8); 5] =
@@ -60,7 +60,7 @@ pub fn renames(schema: &Schema) -> bool {
 /// What a row reads of an argument whose type another one decides is enough for each of its types: which it was is seen where the record is read. As that may
 /// be no address at all, the kernel is asked for the bytes.
 pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool) -> Option<Row> {
-    if STOPS.contains(&schema.name) || names && (STOP_WITH_NAMES.contains(&schema.name) || changes_root(schema)) {
+    if STOPS.contains(&schema.name) || names && changes_root(schema) {
         return None;
     }
     let mut row = Row::default();
@@ -104,6 +104,9 @@ fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
                     let ty = types.args.get(usize::from(nth)).and_then(Option::as_ref);
                     ty.is_none_or(|(ty, dir)| !fills(ty, *dir)).then_some(())?;
                 }
+            }
+            Type::Msghdr if a.dir.reads_out() => {
+                row.exit.extend((0..PASSED).map(|i| descriptor(op::PASSED + i)));
             }
             _ if fills(&a.ty, a.dir) => {
                 (row.exit.len() == 1).then_some(())?;
@@ -266,7 +269,9 @@ mod tests {
         }
         assert_eq!((of("chdir"), of("connect")), (Some(vec![op::DIRECTORY]), Some(vec![0])));
         assert_eq!((of("read"), of("close"), of("futex")), (Some(vec![]), Some(vec![]), Some(vec![])));
-        assert_eq!((of("recvmsg"), of("chroot")), (None, None));
+        assert_eq!(of("recvmsg"), Some((op::PASSED..op::PASSED + PASSED).collect()));
+        // It is a row without names that recvmmsg does not have.
+        assert_eq!((of("recvmmsg"), of("chroot")), (None, None));
     }
 
     /// Calls of every day do not stop.
