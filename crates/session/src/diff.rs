@@ -7,13 +7,14 @@ use crate::heap::past as heap;
 use crate::output::Output;
 use crate::profile;
 use crate::report::whole;
-use crate::view::calls::{self, Demangle};
+use crate::view::calls;
 use crate::view::screen;
 use crate::view::totals::{self, Asked, Calls};
 use ctf::trace::{Found, Trace};
 use engine::request::functions::Functions;
 use engine::{Error, Result};
 use std::path::Path;
+use views::calls::Demangle;
 use views::calls::diff::{Diff, Side, Style};
 use views::calls::runs::Runs;
 use views::calls::totals::Totals;
@@ -96,7 +97,7 @@ fn functions(ask: &Ask, views: &[(Option<Kind>, Option<&str>)], sides: &[Vec<Tra
             named.map(|(kind, file)| Ok((kind, Output::view(file)?))).collect::<Result<Vec<_>>>()?
         }
     };
-    let demangle = Demangle::of(ask, Demangle::Simple);
+    let demangle = calls::demangle(ask, Demangle::Simple);
     let run = |trace| {
         let calls = Calls::new(std::iter::once((trace, 0..=u64::MAX)), asked(ask)?, demangle)?;
         Ok((calls.totals(), calls))

@@ -54,7 +54,7 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let dir = ask.keep.dir();
     let wanted = view::wanted(ask, "tree");
     for Show { view, file } in &wanted {
-        view::find(view, &[Of::Calls])?.check(file.as_deref())?;
+        view::check(view::find(view, &[Of::Calls])?, file.as_deref())?;
     }
     let mut selection = Selection::all();
     let planned = if ask.calls.syscalls {

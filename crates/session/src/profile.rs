@@ -15,7 +15,7 @@ use crate::show::{self, Sinks};
 use crate::view;
 use crate::view::Of;
 use crate::view::screen::Clocks;
-use crate::view::stacks::{Drawing, Style};
+use crate::view::stacks::{self, Drawing};
 use engine::capture::captures::{self, Captures};
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
@@ -33,6 +33,7 @@ use sink::{Profile, ProfileSink};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use views::profile::style::Style;
 use weight::Weight;
 
 /// Samples per second and CPU: a prime, so that nothing periodic keeps step with it.
@@ -60,7 +61,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     let wanted = view::wanted(ask, "table");
     let clocks = Clocks::session(&ask.format);
     let live = !matches!(plan.target, Target::Command(_));
-    let style = Style::of(ask, title(ask, &plan), clocks)?;
+    let style = stacks::style(ask, title(ask, &plan), clocks)?;
     let classes: Vec<&Schema> = classes(&plan);
     let drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     let sinks = sinks(ask, &classes, drawings, style, live)?;

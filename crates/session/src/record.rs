@@ -150,7 +150,7 @@ pub fn through(ask: &Ask, with: With<'_>) -> Result<Status> {
     let mut views = show::Views::new();
     for Show { view, file } in &wanted {
         let kind = view::find(view, &[Of::Events])?;
-        let output = kind.open_live(file.as_deref())?;
+        let output = view::open_live(kind, file.as_deref())?;
         let shown = lines::shown(ask, &output, kind, clocks)?;
         views.push((shown, output));
     }

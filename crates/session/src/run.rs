@@ -37,7 +37,7 @@ use sys::{signal, time};
 use views::options::Stacks;
 use views::profile::name::visible;
 
-/// `--explain`: so many functions are named for each reason why they are not traced.
+/// `--explain`: the most functions that are named for each reason why they are not traced.
 const EXAMPLES: usize = 5;
 
 /// How a session has ended: as its command has.

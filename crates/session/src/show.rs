@@ -92,7 +92,7 @@ impl Shown {
             release(order, out);
         }
     }
-    /// So many events were lost.
+    /// This many events were lost.
     pub fn lost(&mut self, events: u64) {
         self.lines.iter_mut().chain(&mut self.table).for_each(|view| view.lost(events));
     }

@@ -70,7 +70,7 @@ pub fn disable(pid: i32, name: &str) -> Result<()> {
     if name == recording::NAME { recording::disable(pid) } else { tracers::disable(pid, name) }
 }
 
-/// Which tracers are enabled, on stdout; what they have reported, and what they were not told of, on stderr.
+/// Which tracers are enabled, on stdout; what they have reported, and the calls that they missed, on stderr.
 fn status(pid: i32, only: Option<&String>) -> Result<u8> {
     let all = tracers::status(pid)?;
     if let Some(missing) = only.filter(|n| !all.iter().any(|t| t.name == **n)) {

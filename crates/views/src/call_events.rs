@@ -62,7 +62,7 @@ pub struct CallEvents<V> {
     seen: Seen,
     /// Processes and threads that have made a step and not ended.
     threads: BTreeSet<(u32, u32)>,
-    /// Those that have ended, and when: the view is told with the next event.
+    /// Those that have ended, and when: the view gets them with the next event.
     ended: Vec<((u32, u32), u64)>,
     /// The time of the last event of any kind.
     last: u64,
@@ -103,7 +103,7 @@ impl<V: CallView> CallEvents<V> {
         &self.view
     }
 
-    /// The view, to be told what no event says.
+    /// The view, for what no event says.
     pub fn view_mut(&mut self) -> &mut V {
         &mut self.view
     }
@@ -123,7 +123,7 @@ impl<V: CallView> CallEvents<V> {
         number
     }
 
-    /// Tells the view which threads have ended. Calls that are open there have lasted until then.
+    /// Notifies the view of threads that have ended. Calls that are open there have lasted until then.
     fn end_threads(&mut self, out: &mut Vec<u8>) {
         for ((pid, tid), time) in self.ended.drain(..) {
             self.view.step(Thread { pid, tid, comm: "" }, Step { time, what: What::End }, &self.seen, out);
@@ -132,7 +132,7 @@ impl<V: CallView> CallEvents<V> {
 
     /// The session was stopped and runs again: what is known of no thread any more.
     fn resumed(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
-        // Several streams say it: a thread is told once, until it makes another step.
+        // Several streams say it: a thread is reported once, until it makes another step.
         for (pid, tid) in std::mem::take(&mut self.threads) {
             let comm = names.comm(tid).and_then(|comm| std::str::from_utf8(comm).ok()).unwrap_or_default();
             let thread = Thread { pid, tid, comm };

@@ -15,6 +15,7 @@
 
 pub mod brief;
 pub mod by_function;
+pub mod by_thread;
 pub mod cat;
 pub mod contexts;
 pub mod counted;
@@ -24,11 +25,13 @@ pub mod functions;
 mod input;
 pub mod json;
 mod label;
+mod making;
 pub(crate) mod pattern;
 pub mod profile;
 pub mod runs;
 pub mod selection;
 pub mod short;
+pub mod sort;
 pub mod stack;
 pub mod stat;
 mod threads;
@@ -37,5 +40,60 @@ pub mod totals;
 pub mod totals_json;
 pub mod tree;
 
+use crate::row::{Form, Row};
 pub use input::{CallView, Functions, Step, SystemCall, Thread, What};
+use making::Demangle::{Plain, Simple};
+pub use making::{Demangle, Making};
 pub use selection::Selection;
+
+/// How a view of function calls is made.
+#[derive(Clone, Copy)]
+pub(crate) enum Make {
+    /// From calls as they end or begin; `whole`, if there is one, is a faster way over many calls, to a terminal.
+    View { view: fn(Making<'_>) -> Box<dyn CallView>, names: Demangle, whole: Option<by_thread::Write> },
+    /// From what they add up to; `sorted`: its rows are functions, whose order can be chosen.
+    Totals { write: by_thread::Write, names: Demangle, sorted: bool },
+}
+
+impl Make {
+    const fn view(names: Demangle, view: fn(Making<'_>) -> Box<dyn CallView>) -> Make {
+        Make::View { view, names, whole: None }
+    }
+
+    const fn totals(names: Demangle, write: by_thread::Write) -> Make {
+        Make::Totals { write, names, sorted: false }
+    }
+
+    const fn sorted(names: Demangle, write: by_thread::Write) -> Make {
+        Make::Totals { write, names, sorted: true }
+    }
+}
+
+/// The views of function calls.
+pub(crate) const ROWS: &[Row<Make>] = &[
+    Row::new(
+        "tree",
+        Form::Text,
+        "calls below their callers; on a terminal the slowest",
+        Make::View { view: brief::open, names: Simple, whole: Some(brief::show) },
+    ),
+    Row::new("cat", Form::Text, "a line for each entry and each exit", Make::view(Simple, cat::open)),
+    Row::new("functions", Form::Text, "a table of functions", Make::sorted(Simple, functions::show)),
+    Row::new("stat", Form::Text, "a table of functions with fixed units", Make::totals(Simple, stat::show)),
+    Row::new("callgraph", Form::Data, "who calls whom, in the language of dot", Make::totals(Simple, edges::dot)),
+    Row::new("mermaid", Form::Data, "who calls whom, in the language of Mermaid", Make::totals(Simple, edges::mermaid)),
+    Row::new("flame", Form::Svg, "a flame graph of the time in functions", Make::totals(Plain, profile::flame)),
+    Row::new("folded", Form::Data, "folded stacks of the time in functions", Make::totals(Plain, profile::folded)),
+    Row::new("timeline", Form::Binary("for ui.perfetto.dev"), "all threads over time", Make::view(Simple, timeline)),
+    Row::new("calls-json", Form::Data, "an object for each call", Make::view(Plain, json::open)),
+    Row::new("functions-json", Form::Data, "an object for each function", Make::sorted(Plain, totals_json::show)),
+];
+
+/// All threads over time: Chrome's format in a file that is called so, else Perfetto's.
+fn timeline(making: Making<'_>) -> Box<dyn CallView> {
+    use timeline::{Timeline, chrome::Chrome, perfetto::Perfetto};
+    match making.file {
+        Some(file) if file.ends_with(".json") => Box::new(Timeline::new(Chrome::new(), making.selection)),
+        _ => Box::new(Timeline::new(Perfetto::new(Some(making.realtime_offset)), making.selection)),
+    }
+}

@@ -31,11 +31,32 @@ pub mod verdict;
 mod words;
 
 use crate::profile::lens::Lens;
+use crate::row::{Form, Row};
 pub use diff::Diff;
 pub use intern::Intern;
 pub use model::{Model, Summary};
 pub use numbers::{Kind, Numbers, Sum};
 pub use rows::{Frames, Rows};
+
+/// The views of the heap.
+pub(crate) const ROWS: &[Row<Write>] = &[
+    Row::new("leaks", Form::Text, "what is outstanding, by stack", leaks::write),
+    Row::new("peak", Form::Text, "what was outstanding at the peak", peak::write),
+    Row::new("totals", Form::Text, "all allocations, by stack", totals::write),
+    Row::new("temporary", Form::Text, "blocks that were freed at once", temporary::write),
+    Row::new("growth", Form::Text, "memory over time", growth::write),
+    Row::new("calltree", Form::Text, "a tree of functions by their memory, each below its callers", profile::calltree),
+    Row::new(
+        "bottom-up",
+        Form::Text,
+        "a tree of functions by their memory, each below what it calls",
+        profile::bottom_up,
+    ),
+    Row::new("flame", Form::Svg, "a flame graph of memory", profile::flame),
+    Row::new("pprof", Form::Binary(""), "memory for pprof", profile::pprof),
+    Row::new("folded", Form::Data, "folded stacks of memory", profile::folded),
+    Row::<Write>::new("heap-json", Form::Data, "one object with all numbers of the heap", json::write).short("json"),
+];
 
 /// Who has allocated or freed a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

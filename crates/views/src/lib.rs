@@ -4,6 +4,7 @@
 //! collector knows. It never asks the system.
 
 pub mod advance;
+pub mod as_json;
 pub mod call_diff;
 pub mod call_events;
 pub mod calls;
@@ -11,6 +12,7 @@ mod descriptors;
 pub mod escape;
 pub mod heap;
 pub mod json;
+pub mod kind;
 pub mod latency;
 pub mod names;
 pub mod open_files;
@@ -21,6 +23,7 @@ pub mod profile;
 mod protobuf;
 pub mod record;
 pub mod reorder;
+pub mod row;
 pub mod schema;
 pub mod script;
 mod spread;
@@ -40,7 +43,45 @@ mod write;
 use events::Event;
 use events::names::Names;
 
+use kind::Make;
+use row::{Form, Row};
+
 pub use options::{Options, Xlat};
+
+/// The views of events.
+const EVENTS: &[Row<Make>] = &[
+    Row::new("text", Form::Text, "lines as strace's", Make::Lines(|options| Box::new(text::Text::new(options)))),
+    Row::new(
+        "json",
+        Form::Data,
+        "an object for each event (docs/JSON.md)",
+        Make::Lines(|options| Box::new(json::Json::new(options))),
+    ),
+    Row::new("record", Form::Data, "a line for each event, for scripts (docs/RECORD.md)", Make::Lines(record::open)),
+    Row::new(
+        "open",
+        Form::Text,
+        "descriptors that were opened and not closed, by stack",
+        Make::Table(|| Box::new(open_files::OpenFiles::default())),
+    ),
+];
+
+/// The views of whole traces; those of everything over time are in [`timeline`].
+const TRACES: &[Row<Make>] = &[
+    Row::new("stats", Form::Text, "what is in the trace", Make::Trace(|trace| Box::new(trace))),
+    Row::new(
+        "stats-json",
+        Form::Data,
+        "what is in the trace, as one object",
+        Make::Trace(|table| Box::new(as_json::AsJson { table, write: trace_stats::TraceStats::write_json })),
+    ),
+    Row::new(
+        "parquet",
+        Form::Directory,
+        "tables of everything, for SQL (docs/PARQUET.md)",
+        Make::Directory(parquet::Parquet::new),
+    ),
+];
 
 /// Shows events, one at a time, in the order of their emission.
 pub trait View {
@@ -52,7 +93,7 @@ pub trait View {
     }
     /// Expects several threads from the start (a second `-p`).
     fn expect_several(&mut self) {}
-    /// So many events were lost before they could be shown; before [`View::end`], where it is known.
+    /// The number of events that were lost before they could be shown; before [`View::end`], where it is known.
     fn lost(&mut self, events: u64) {
         let _ = events;
     }

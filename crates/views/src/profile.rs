@@ -22,11 +22,47 @@ pub mod name;
 pub mod pprof;
 pub mod stacks;
 mod strings;
+pub mod style;
 pub mod table;
 pub mod tree;
 pub(crate) mod words;
 
+use crate::row::{Form, Row};
 pub use stacks::{Blocks, FrameId, LabelsId, Limits, StackId, Stacks, Tally};
+
+/// How a view of a profile is drawn.
+#[derive(Clone, Copy)]
+pub(crate) struct Drawn {
+    pub(crate) draw: style::Draw,
+    /// It has source files and lines in it.
+    pub(crate) lines: bool,
+}
+
+impl Drawn {
+    const fn by(draw: style::Draw) -> Drawn {
+        Drawn { draw, lines: false }
+    }
+
+    const fn with_lines(draw: style::Draw) -> Drawn {
+        Drawn { draw, lines: true }
+    }
+}
+
+/// The views of profiles.
+pub(crate) const ROWS: &[Row<Drawn>] = &[
+    Row::new("table", Form::Text, "a table of functions by their samples", Drawn::by(table::draw)),
+    Row::new("calltree", Form::Text, "a tree of functions, each below its callers", Drawn::by(calltree::draw)),
+    Row::new(
+        "bottom-up",
+        Form::Text,
+        "a tree of functions, each below what it calls",
+        Drawn::by(calltree::draw_bottom_up),
+    ),
+    Row::new("folded", Form::Data, "folded stacks", Drawn::by(folded::draw)),
+    Row::new("flame", Form::Svg, "a flame graph", Drawn::by(flame::draw)),
+    Row::new("pprof", Form::Binary(""), "a profile for pprof", Drawn::with_lines(pprof::draw)),
+    Row::new("profile-json", Form::Data, "a profile for speedscope", Drawn::with_lines(json::draw)).short("json"),
+];
 
 /// A frame of a stack: a function, and where in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +97,7 @@ pub struct Labels<'a> {
 /// What a weight measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Samples, each of which stands for so many ns; 0 where that is not known.
+    /// Samples, each of which stands for this many ns; 0 where that is not known.
     Samples {
         /// ns between two samples.
         period: u64,

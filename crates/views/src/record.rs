@@ -16,6 +16,7 @@
 mod dump;
 
 use crate::names as constants;
+use crate::options::{Options, Stacks};
 use crate::{View, escape};
 use events::event::Cap;
 use events::layout::{CAP_INTERRUPTED, CAP_NO_RESULT, CAP_START_UNKNOWN};
@@ -32,6 +33,11 @@ pub struct Record {
     stacks: bool,
     /// Of several traces, the one of the last event.
     trace: Option<usize>,
+}
+
+/// The view, with the names of functions in stacks unless they are fields of their own.
+pub fn open(options: Options) -> Box<dyn View + Send> {
+    Box::new(Record::new().stacks(options.stacks != Stacks::Fields))
 }
 
 impl Record {

@@ -32,6 +32,7 @@ use crate::advance::Advance;
 use crate::call_events::CallEvents;
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
+use crate::row::{self, Form};
 use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
@@ -49,6 +50,40 @@ use processes::{Command, Processes};
 use spans::{Definition, Spans};
 use std::sync::Arc;
 use strings::{Frames, Strings};
+
+/// Appends a view of everything over time.
+pub type Write = fn(&Timeline, &mut Vec<u8>);
+
+/// The views of everything over time.
+pub(crate) const ROWS: &[row::Row<Write>] = &[
+    row::Row::new(
+        "html",
+        Form::Binary("for a browser"),
+        "everything over time, in one file for a browser",
+        html::write,
+    ),
+    row::Row::new(
+        "timeline",
+        Form::Binary("for ui.perfetto.dev"),
+        "everything over time, for Perfetto",
+        perfetto::write,
+    ),
+    row::Row::new("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
+    row::Row::new("processes", Form::Text, "who started whom, and what each has done", tree::write),
+    row::Row::new("processes-json", Form::Data, "an object for each process", tree::write_json),
+    row::Row::new(
+        "spans",
+        Form::Text,
+        "spans of two probes (--span): how long, and what the slowest were made of",
+        span_table::write,
+    ),
+    row::Row::new(
+        "spans-json",
+        Form::Data,
+        "spans of two probes, as an object for each --span",
+        span_table::write_json,
+    ),
+];
 
 /// What a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,7 +144,7 @@ const TEXT: usize = 1000;
 
 /// The view: it collects all events of a trace. At the end, a writer writes them.
 pub struct Timeline {
-    write: fn(&Timeline, &mut Vec<u8>),
+    write: Write,
     /// How wide a picture of characters is.
     columns: usize,
     /// How far the writer is.
@@ -149,7 +184,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// What is known of the trace before its events, and what writes it at the end.
-    pub fn new(stats: TraceStats, write: fn(&Timeline, &mut Vec<u8>)) -> Timeline {
+    pub fn new(stats: TraceStats, write: Write) -> Timeline {
         let options = Options { prefix: Prefix::Never, column: 0, string: Some(STRING), ..Options::default() };
         Timeline {
             write,
@@ -188,7 +223,7 @@ impl Timeline {
         self
     }
 
-    /// With these spans, of which a table has so many of the slowest.
+    /// With these spans, of which a table has this many of the slowest.
     pub fn spans(mut self, definitions: Vec<Definition>, slowest: usize) -> Timeline {
         self.spans = Spans::new(definitions, slowest);
         self

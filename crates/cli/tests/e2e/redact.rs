@@ -63,7 +63,7 @@ fn found(dir: &Path, python: &Path, view: &str, options: &[&str]) -> BTreeSet<St
 
 /// All views, by names that mean one each.
 fn views() -> BTreeSet<&'static str> {
-    session::view::ALL.iter().map(|kind| kind.name).filter(|name| !name.starts_with("spans")).collect()
+    session::view::all().map(|kind| kind.name).filter(|name| !name.starts_with("spans")).collect()
 }
 
 #[test]

@@ -13,7 +13,7 @@ use events::rules::{Rules, What, string};
 /// Numbers of the environment that are kept.
 const NUMBERS: [&str; 6] =
     ["tracer_major", "tracer_minor", "tracer_patchlevel", "utc_offset", "string_limit", NO_DURATION];
-/// Texts of the environment, and what they are. The identity of the boot tells machines apart.
+/// Texts of the environment, and what they are. The identity of the boot distinguishes machines.
 const TEXTS: [(&str, What); 8] = [
     (HOST, What::Host),
     ("boot_id", What::Host),

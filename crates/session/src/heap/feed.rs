@@ -63,7 +63,7 @@ impl Feed {
         self.processes[at].model
     }
 
-    /// One of which so many entries are missing.
+    /// One of which this many entries are missing.
     pub fn lacking(lost: u64) -> Feed {
         Feed { lost, ..Feed::default() }
     }
@@ -199,7 +199,7 @@ impl Feed {
     }
 }
 
-/// So many entries are looked at before they are taken.
+/// This many entries are looked at before they are taken.
 const AHEAD: usize = 64;
 
 #[inline]

@@ -9,7 +9,7 @@ use events::traces::beside;
 use events::{Class, Event};
 use std::collections::HashMap;
 
-/// So many entries are handed on at once.
+/// This many entries are handed on at once.
 const MANY: usize = 4096;
 
 /// Knows which program is in which process.

@@ -53,7 +53,7 @@ pub fn sinks(ask: &Ask, trace: &Trace, drawings: Vec<Drawing>, clocks: Clocks) -
     Ok(Some(sinks_of(drawings, style_of(ask, trace, clocks)?, lost(trace))))
 }
 
-/// What draws views of a heap of which so many events are `lost`.
+/// What draws views of a heap of which this many events are `lost`.
 pub fn sinks_of(drawings: Vec<Drawing>, style: Style, lost: u64) -> Sinks {
     HeapSink::new(Arc::new(Mutex::new(Feed::lacking(lost))), drawings, style).sinks()
 }

@@ -39,7 +39,7 @@ impl Drawing {
     /// # Errors
     /// The file cannot be made.
     pub fn of(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
-        Ok(Drawing { kind, output: kind.open(file)? })
+        Ok(Drawing { kind, output: view::open(kind, file)? })
     }
 
     /// Appends the heap.

@@ -6,7 +6,7 @@ use crate::ask::{Ask, Show};
 use crate::complain;
 use crate::output::Output;
 use crate::view::screen::Clocks;
-use crate::view::{self, stacks::Style};
+use crate::view::{self, stacks};
 use engine::{Error, Result};
 use std::cell::RefCell;
 use std::fs::File;
@@ -14,6 +14,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 use views::profile::diff::Diff;
+use views::profile::flame::Flame;
+use views::profile::style::{Style, Terminal};
+use views::profile::table::Table;
 use views::profile::{By, Frame, Labels, Stacks, Tally, Unit, folded};
 
 /// The longest line of folded stacks, bytes.
@@ -21,7 +24,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// Runs the command.
 pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
-    let style = Style::of(ask, format!("{} → {}", a.display(), b.display()), Clocks::now())?;
+    let style = stacks::style(ask, format!("{} → {}", a.display(), b.display()), Clocks::now())?;
     let wanted = view::wanted(ask, "table");
     let mut drawings = wanted.iter().map(drawing).collect::<Result<Vec<_>>>()?;
     // A folded file knows no modules: then functions are compared by their names alone.
@@ -42,15 +45,15 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
 /// The views of a difference, by the names of those of a profile.
 const VIEWS: [(&str, Draw); 3] = [
     ("table", |diff, style, terminal, out| {
-        let table = style.table(terminal);
+        let table = Table::of(style, terminal);
         diff.table(table.rows, table.width, out);
     }),
     ("folded", |diff, style, _, out| diff.folded(style.by, false, out)),
-    ("flame", |diff, style, _, out| style.flame().write_difference(diff.before, diff.after, out)),
+    ("flame", |diff, style, _, out| Flame::of(style).write_difference(diff.before, diff.after, out)),
 ];
 
-/// Draws a difference; the flag is whether it is for a terminal.
-type Draw = fn(Diff<'_>, &Style, bool, &mut Vec<u8>);
+/// Draws a difference, for a terminal if there is one.
+type Draw = fn(Diff<'_>, &Style, Option<Terminal>, &mut Vec<u8>);
 
 fn drawing(Show { view, file }: &Show) -> Result<(Draw, Output)> {
     match VIEWS.iter().find(|(name, _)| name == view) {
@@ -64,7 +67,7 @@ fn drawing(Show { view, file }: &Show) -> Result<(Draw, Output)> {
 
 fn draw((draw, output): &mut (Draw, Output), diff: Diff<'_>, style: &Style) -> Result<()> {
     let mut text = Vec::new();
-    draw(diff, style, output.is_terminal(), &mut text);
+    draw(diff, style, output.is_terminal().then(stacks::size), &mut text);
     output.write_lines(&text);
     output.close();
     output.take_trouble().map_or(Ok(()), Err)

@@ -51,7 +51,7 @@ pub fn has_stacks(name: &str) -> bool {
     name == OUT || name == WAKING
 }
 
-/// Whether events of these classes tell how long threads were blocked.
+/// Whether events of these classes show how long threads were blocked.
 pub fn is_of(classes: &[&Schema]) -> bool {
     let has = |name: &str| classes.iter().any(|c| c.name == name);
     has(OUT) && IN.iter().any(|name| has(name))

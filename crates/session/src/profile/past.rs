@@ -6,7 +6,6 @@ use crate::ask::Ask;
 use crate::durations;
 use crate::stacks;
 use crate::view::screen::Clocks;
-use crate::view::stacks::Style;
 use ctf::trace::{Found, Trace};
 use engine::backend::recorded::Recorded;
 use engine::pipeline::pump::Pump;
@@ -34,7 +33,7 @@ pub fn of_trace(ask: &Ask, dir: &Path) -> Result<Rc<RefCell<Profile>>> {
     let classes = classes(&trace);
     has_selected_stacks(dir, &classes)?;
     let profile = super::profile(ask, &classes)?;
-    let style = Style::of(ask, String::new(), Clocks::now())?;
+    let style = crate::view::stacks::style(ask, String::new(), Clocks::now())?;
     let sink = ProfileSink::new(Rc::clone(&profile), Vec::new(), style, false);
     let source = Source::new(Box::new(Recorded::new(&trace, 0, u64::MAX)), None);
     let mut pump = Pump::new(source, Selection::all(), vec![Box::new(sink)]);

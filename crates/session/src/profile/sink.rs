@@ -3,7 +3,7 @@
 use super::gather::{Gather, has_stacks};
 use super::off_cpu::OffCpu;
 use super::weight::Weight;
-use crate::view::stacks::{Drawing, Style};
+use crate::view::stacks::Drawing;
 use engine::pipeline::pump::{Flow, Sink};
 use engine::pipeline::world::World;
 use engine::{Error, Result, provider};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 use views::profile::Stacks;
+use views::profile::style::Style;
 
 /// Between two drawings of the live table, ns.
 const REDRAW: u64 = 1_000_000_000;

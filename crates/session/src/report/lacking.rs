@@ -4,12 +4,13 @@ use super::Outcome;
 use crate::ask::{Ask, Show};
 use crate::filter;
 use crate::stacks;
-use crate::view::calls::{self, Demangle};
+use crate::view::calls;
 use crate::view::known::Known;
 use ctf::trace::Trace;
 use engine::pipeline::filter::EventFilter;
 use engine::pipeline::selection::Selection;
 use engine::request::functions::Functions;
+use views::calls::Demangle;
 
 /// Why nothing was shown, if so. `read` is how many events were read.
 pub(super) fn nothing_shown(
@@ -56,7 +57,7 @@ pub(super) fn nothing(trace: &Trace, why: &str) -> String {
 pub(super) fn unnamed(ask: &Ask, trace: &Trace) -> Option<String> {
     let selection = calls::selection(ask).ok().filter(|s| !s.only.is_empty() || !s.without.is_empty())?;
     let known =
-        Known::new(std::iter::once(trace), Demangle::of(ask, Demangle::Simple), &Functions::default(), &selection);
+        Known::new(std::iter::once(trace), calls::demangle(ask, Demangle::Simple), &Functions::default(), &selection);
     let all = "'trapline report --as functions DIR' lists them";
     (!known.has_any_of(&selection)).then(|| format!("-F and -N select none of its functions ({all})"))
 }

@@ -434,7 +434,7 @@ fn in_parallel(
     Ok(Outcome { all, written, tells, calls: tells, trouble, unresolved: Vec::new() })
 }
 
-/// Whether an event is of a probe, or tells more of a thread than how it began and ended.
+/// Whether an event is of a probe, or has more of a thread than how it began and ended.
 fn tells(schema: &Schema) -> bool {
     schema.class != Class::Process || matches!(schema.name, "signal" | "stop" | "inflight")
 }

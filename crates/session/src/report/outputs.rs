@@ -7,8 +7,8 @@ use crate::heap::past as heap;
 use crate::output::Output;
 use crate::show::{Shown, Views};
 use crate::spans;
-use crate::view::calls::{self, Demangle};
-use crate::view::parquet::Making;
+use crate::view::calls;
+use crate::view::parquet::{self, Making};
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::Drawing;
 use crate::view::totals::{self, Asked};
@@ -62,7 +62,7 @@ pub(super) fn follows(ask: &Ask, kind: &Kind) -> Result<()> {
 /// # Errors
 /// The file cannot be made, or a terminal would get what it cannot show.
 pub(super) fn output_of(ask: &Ask, kind: &Kind, file: Option<&str>) -> Result<Output> {
-    let opened = if ask.trace.follow { kind.open_live(file) } else { kind.open(file) };
+    let opened = if ask.trace.follow { view::open_live(kind, file) } else { view::open(kind, file) };
     opened.map(Output::of_the_past)
 }
 
@@ -74,7 +74,9 @@ impl Outputs {
         follows(ask, kind)?;
         let open = || output_of(ask, kind, file);
         match kind.make {
-            Make::Totals { write, names } => self.totals.push((write, names, open()?)),
+            Make::Totals { write, names, sorted } => {
+                self.totals.push(totals::Opened { write, names, sorted, output: open()? })
+            }
             Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
             Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
             Make::Whole(write) => {
@@ -85,17 +87,17 @@ impl Outputs {
                 self.views.push((Shown::table(Box::new(timeline)), open()?));
             }
             Make::Directory(make) => {
-                kind.check(file)?;
+                view::check(kind, file)?;
                 let stats = stats::of_trace(trace, clocks, whole);
                 let dir = Path::new(file.unwrap_or_default());
-                self.directories.push(make(Making { trace, clocks, stats, dir })?);
+                self.directories.push(parquet::open(Making { make, trace, clocks, stats, dir })?);
             }
             Make::Trace(make) => self.views.push((Shown::table(make(stats::of_trace(trace, clocks, whole))), open()?)),
             Make::Calls { view, names, whole } => {
                 let output = open()?;
                 let is_fast = || file.is_none() && output.is_terminal() && is_fast(ask, trace);
                 if let Some(write) = whole.filter(|_| is_fast()) {
-                    self.totals.push((write, names, output));
+                    self.totals.push(totals::Opened { write, names, sorted: false, output });
                     return Ok(());
                 }
                 let options = screen::options(ask, &output, clocks)?;
@@ -116,7 +118,7 @@ impl Outputs {
     }
 }
 
-/// Whether a terminal gets the slowest calls of so many, without the calls of other kinds between them.
+/// Whether a terminal gets the slowest calls of this many, without the calls of other kinds between them.
 pub(super) fn is_fast(ask: &Ask, trace: &Trace) -> bool {
     !ask.trace.follow && !ask.calls.syscalls && totals::has_many(trace) && selected_functions(ask).is_ok()
 }
@@ -132,12 +134,12 @@ pub(super) fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64
     views: Vec<totals::Opened>,
     asked: impl Fn() -> Result<(T, Asked)>,
 ) -> Result<()> {
-    for (write, names, mut output) in views {
-        let quiet = ask.quiet > 0 || output.is_terminal();
+    for opened in views {
+        let quiet = ask.quiet > 0 || opened.output.is_terminal();
         progress::of_work(quiet, || {
             let (traces, asked) = asked()?;
-            let calls = totals::Calls::new(traces, asked, Demangle::of(ask, names))?;
-            calls.write(write, &mut totals::To { ask, output: &mut output })
+            let calls = totals::Calls::new(traces, asked, calls::demangle(ask, opened.names))?;
+            opened.write(&calls, ask)
         })?;
     }
     Ok(())

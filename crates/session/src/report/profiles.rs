@@ -3,7 +3,7 @@
 use crate::ask::Ask;
 use crate::show::Sinks;
 use crate::view::screen::Clocks;
-use crate::view::stacks::{Drawing, Style};
+use crate::view::stacks::{self, Drawing};
 use crate::{profile, spans};
 use ctf::trace::Trace;
 use engine::pipeline::selection::Selection;
@@ -44,7 +44,7 @@ pub fn profile_of(
     }
     let classes = selected_classes(trace, selection);
     profile::has_selected_stacks(&trace.dir, &classes)?;
-    let style = Style::of(ask, trace.said("command"), clocks)?;
+    let style = stacks::style(ask, trace.said("command"), clocks)?;
     Ok(Some(profile::sinks(ask, &classes, drawings, style, false)?))
 }
 

@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// The word before the time at which a script has ended, in the end record of a trace.
 pub const END: &str = "script";
 
-/// Tells events that only a script wants from those that others have asked for.
+/// Distinguishes events that only a script wants from other requested events.
 pub struct Unasked {
     /// Calls that only the script wants.
     pub calls: String,

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
-/// So many groups are remembered.
+/// This many groups are remembered.
 const MOST: usize = 4096;
 /// No directory is deeper below the root of its hierarchy.
 const DEEPEST: usize = 64;

@@ -72,7 +72,7 @@ struct Thread {
     held: Vec<Option<Held>>,
 }
 
-/// So many threads that are over are kept apart.
+/// This many threads that are over are kept apart.
 const MOST_OVER: usize = 256;
 
 /// The clauses, and what is known of functions.

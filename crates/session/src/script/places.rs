@@ -25,7 +25,7 @@ use lang::script::ir::{Leaf, What};
 use lang::script::types::Type;
 use std::collections::{BTreeMap, HashMap};
 
-/// So many bytes of a string that an argument of a function leads to are captured.
+/// This many bytes of a string that an argument of a function leads to are captured.
 const MOST_TEXT: u16 = 128;
 
 /// A clause, and how it sees the event.

@@ -19,7 +19,7 @@ use engine::Result;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A trace keeps so many bytes of a script.
+/// The most bytes of a script that a trace keeps.
 const MOST: usize = 64 << 10;
 
 const NAME: &str = "script_name";

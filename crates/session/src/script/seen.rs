@@ -27,9 +27,9 @@ pub enum Get {
     Text(usize),
     /// The address that an argument is, and the string there.
     Pointed(usize),
-    /// The number of a stack, of at most so many frames.
+    /// The number of a stack, of at most this many frames.
     Stack(usize, u32),
-    /// The string that was read of memory, of at most so many bytes.
+    /// The string that was read of memory, of at most this many bytes.
     Memory(usize, u32),
     /// Bytes that were read of memory.
     Bytes(usize),
@@ -191,7 +191,7 @@ pub fn gets(
 #[derive(Default)]
 pub struct Stacks {
     known: HashMap<u64, Known>,
-    /// The inner part of a stack, of so many frames: its number.
+    /// The inner part of a stack, of this many frames: its number.
     parts: HashMap<(u64, u32), u64>,
 }
 
@@ -203,7 +203,7 @@ pub struct Known {
     pub part: Option<(bool, Box<[u64]>)>,
 }
 
-/// So many of them are remembered.
+/// This many of them are remembered.
 const MOST_STACKS: usize = 1 << 20;
 
 impl Stacks {
@@ -212,7 +212,7 @@ impl Stacks {
         self.known.get(&id)
     }
 
-    /// The number of a stack, of which a clause wants so many frames: what has the same frames is the same stack, whatever lies further out.
+    /// The number of a stack, of which a clause wants this many frames: what has the same frames is the same stack, whatever lies further out.
     fn read(&mut self, id: u64, most: u32, time: u64, world: &World) -> u64 {
         if let Some(part) = self.parts.get(&(id, most)) {
             return *part;

@@ -98,7 +98,7 @@ pub struct Script {
     has_ended: bool,
     /// Who runs it: process, user and group.
     own: (u32, u32, u32),
-    /// It comes with a trace, and files and commands of this machine are none of its business: so many were not shown.
+    /// It comes with a trace, and files and commands of this machine are none of its business: how many were not shown.
     strange: Option<u64>,
     cgroups: Cgroups,
     /// When it has ended, ns: there are no intervals any more.
@@ -119,7 +119,7 @@ struct Open {
     arguments: Box<[u8]>,
 }
 
-/// Of so many open calls of a thread the arguments are kept.
+/// The most open calls of a thread whose arguments are kept.
 const MOST_KEPT: usize = 1 << 16;
 
 /// What a script looks like from outside.

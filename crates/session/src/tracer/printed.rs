@@ -11,7 +11,7 @@ use engine::resolver::{Origin, Resolver};
 use engine::{Error, Result};
 use events::names::Stack;
 use views::calls::counted::{self, Counted};
-use views::calls::functions::Sort;
+use views::calls::sort::Sort;
 use views::stack::{Named, Place};
 
 /// Runs the command.

@@ -1,4 +1,4 @@
-//! What became of tracers, in words: failures and panics of their own code, and calls that none was told of.
+//! What became of tracers, in words: failures and panics of their own code, and calls that none saw.
 
 use collector::attach::tracers::Listed;
 
@@ -24,7 +24,7 @@ pub fn lines<'t>(tracers: impl Iterator<Item = &'t Listed>) -> Vec<String> {
     lines
 }
 
-/// Calls in tracers, of which none is told.
+/// Calls in tracers, which none sees.
 pub fn nested(t: &Listed) -> Option<String> {
     let calls = number(t.nested, "call");
     (t.nested > 0).then(|| format!("{calls} by tracers, or by handlers of signals during them, not traced"))

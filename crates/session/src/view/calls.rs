@@ -10,16 +10,10 @@ use engine::{Error, Result};
 use std::io;
 use views::call_events::{CallEvents, Shown as Named};
 use views::calls::brief::{Brief, Screen};
-use views::calls::cat::Cat;
-use views::calls::functions::{SORTS, Sort};
-use views::calls::json::Json;
 use views::calls::short::short;
-use views::calls::timeline::Timeline;
-use views::calls::timeline::chrome::Chrome;
-use views::calls::timeline::perfetto::Perfetto;
-use views::calls::tree::Tree;
+use views::calls::sort::{SORTS, Sort};
 use views::calls::tree::style::Style;
-use views::calls::{CallView, Selection};
+use views::calls::{CallView, Demangle, Making, Selection};
 use views::options::{Options, Prefix};
 
 /// The calls that are to be shown.
@@ -41,38 +35,23 @@ pub fn sort(table: &Tables) -> Result<Sort> {
     Sort::parse(name).ok_or_else(|| Error::usage(format!("-S {name}"), "no such order", names.join(", ")))
 }
 
-/// How functions are called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demangle {
-    /// By their demangled names, without template arguments and parameters.
-    Simple,
-    /// By their demangled names without parameters.
-    Plain,
-    /// By their demangled names.
-    Full,
-    /// As the linker calls them.
-    No,
+/// How functions are called: as the command line says, or else as a view does.
+pub fn demangle(ask: &Ask, default: Demangle) -> Demangle {
+    match ask.calls.demangle.as_deref() {
+        Some("simple") => Demangle::Simple,
+        Some("full") => Demangle::Full,
+        Some("no") => Demangle::No,
+        _ => default,
+    }
 }
 
-impl Demangle {
-    /// What the command line asks for.
-    pub fn of(ask: &Ask, default: Demangle) -> Demangle {
-        match ask.calls.demangle.as_deref() {
-            Some("simple") => Demangle::Simple,
-            Some("full") => Demangle::Full,
-            Some("no") => Demangle::No,
-            _ => default,
-        }
-    }
-
-    /// What makes such names.
-    pub fn shown(self) -> Named {
-        match self {
-            Demangle::Simple => |f| if f.name == f.symbol { f.name.to_owned() } else { short(f.name).into_owned() },
-            Demangle::Plain => |f| f.name.to_owned(),
-            Demangle::Full => |f| full_name(f.symbol).unwrap_or_else(|| f.symbol.to_owned()),
-            Demangle::No => |f| f.symbol.to_owned(),
-        }
+/// What makes such names.
+pub fn named(demangle: Demangle) -> Named {
+    match demangle {
+        Demangle::Simple => |f| if f.name == f.symbol { f.name.to_owned() } else { short(f.name).into_owned() },
+        Demangle::Plain => |f| f.name.to_owned(),
+        Demangle::Full => |f| full_name(f.symbol).unwrap_or_else(|| f.symbol.to_owned()),
+        Demangle::No => |f| f.symbol.to_owned(),
     }
 }
 
@@ -88,54 +67,16 @@ fn style(ask: &Ask, colour: bool, terminal: bool) -> Style {
     Style { time: !ask.calls.no_time, module: ask.calls.module, colour, width }
 }
 
-/// The tree for a terminal: the slowest calls on a screen.
-pub fn brief(ask: &Ask, selection: Selection, colour: bool) -> Brief {
+/// The screen of the slowest calls.
+fn screen() -> Screen {
     let (_, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
     let hint = "All calls: --as tree | less. By function: --as functions".to_owned();
-    let screen = Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint };
-    Brief::new(style(ask, colour, true), selection, screen)
+    Screen { rows: usize::from(rows).saturating_sub(3).max(10), hint }
 }
 
-/// What a view of calls is made from.
-pub struct Making<'a> {
-    /// The options.
-    pub ask: &'a Ask,
-    /// The calls that are shown.
-    pub selection: Selection,
-    /// In colour.
-    pub colour: bool,
-    /// Somebody looks at it.
-    pub terminal: bool,
-    /// The file that it goes to.
-    pub file: Option<&'a str>,
-    /// The clocks of the session.
-    pub clocks: Clocks,
-}
-
-/// Calls below their callers. On a terminal a tree is a short one.
-pub fn tree(m: Making<'_>) -> Box<dyn CallView> {
-    if m.terminal {
-        return Box::new(brief(m.ask, m.selection, m.colour));
-    }
-    Box::new(Tree::new(style(m.ask, m.colour, false), m.selection))
-}
-
-/// A line for each entry and each exit.
-pub fn cat(m: Making<'_>) -> Box<dyn CallView> {
-    Box::new(Cat::new(m.selection))
-}
-
-/// An object for each call.
-pub fn json(m: Making<'_>) -> Box<dyn CallView> {
-    Box::new(Json::new(m.selection))
-}
-
-/// All threads over time: Chrome's format in a file that is called so, else Perfetto's.
-pub fn timeline(m: Making<'_>) -> Box<dyn CallView> {
-    match m.file {
-        Some(file) if file.ends_with(".json") => Box::new(Timeline::new(Chrome::new(), m.selection)),
-        _ => Box::new(Timeline::new(Perfetto::new(Some(m.clocks.realtime_offset)), m.selection)),
-    }
+/// The slowest calls, for a terminal.
+pub fn brief(ask: &Ask, selection: Selection, colour: bool) -> Brief {
+    Brief::new(style(ask, colour, true), selection, screen())
 }
 
 /// How a view of calls is made, and how functions are called in it where nobody has said it.
@@ -145,8 +86,14 @@ pub type How = (fn(Making<'_>) -> Box<dyn CallView>, Demangle);
 pub fn shown(ask: &Ask, how: How, to: (&Output, Option<&str>), options: Options, clocks: Clocks) -> Result<Shown> {
     let ((view, names), (output, file)) = (how, to);
     let (selection, terminal) = (selection(ask)?, output.is_terminal());
-    let view = view(Making { ask, selection, colour: options.colour, terminal, file, clocks });
-    let view = CallEvents::new(view).names(Demangle::of(ask, names).shown());
+    let view = view(Making {
+        selection,
+        style: style(ask, options.colour, terminal),
+        screen: terminal.then(screen),
+        file,
+        realtime_offset: clocks.realtime_offset,
+    });
+    let view = CallEvents::new(view).names(named(demangle(ask, names)));
     let view = if ask.calls.syscalls {
         view.system_calls(Options {
             prefix: Prefix::Never,

@@ -3,7 +3,7 @@
 //! Short names of several functions are equal: `push_back` of every vector. A view shows them as one function, whose number is that of
 //! the first.
 
-use super::calls::Demangle;
+use super::calls;
 use ctf::functions::Record;
 use ctf::trace::Trace;
 use engine::pipeline::functions::shown_name;
@@ -11,6 +11,7 @@ use engine::request::functions::Functions as Wanted;
 use events::functions::Table;
 use events::names::FunctionName;
 use std::collections::HashMap;
+use views::calls::Demangle;
 use views::calls::{Functions, Selection, Step};
 
 /// Names of the functions of one or several traces. Those of further traces have numbers behind those of the ones before.
@@ -63,7 +64,7 @@ impl Known {
             let (base, table) = (known.last(), trace.functions(shown_name));
             known.tables.push((base, table));
         }
-        let shown = demangle.shown();
+        let shown = calls::named(demangle);
         let name = |n| known.function(n).and_then(|f| Some(shown(&f)).filter(|s| s != f.name).map(Into::into));
         let all = 0..=known.last();
         known.shown = if demangle == Demangle::Plain { Vec::new() } else { all.clone().map(name).collect() };

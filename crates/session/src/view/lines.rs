@@ -7,7 +7,6 @@ use crate::output::Output;
 use crate::show::Shown;
 use engine::{Error, Result};
 use views::View;
-use views::options::{Options, Stacks};
 use views::reorder::Reorder;
 
 /// What the command line asks for: lines of that kind, a table, or both.
@@ -31,11 +30,6 @@ pub fn shown(ask: &Ask, output: &Output, kind: &Kind, clocks: Clocks) -> Result<
         _ => return Err(unknown(kind.name, &super::names(&[super::Of::Events]))),
     };
     Ok(Shown::new(lines, table, order))
-}
-
-/// Lines for scripts.
-pub fn record(options: Options) -> Box<dyn View + Send> {
-    Box::new(views::record::Record::new().stacks(options.stacks != Stacks::Fields))
 }
 
 fn summary_view(table: &Tables) -> Result<Box<dyn View>> {

@@ -28,6 +28,8 @@ use views::parquet::{About, Parquet};
 
 /// What is made of a trace.
 pub struct Making<'a> {
+    /// Makes the tables.
+    pub make: fn(About, Stats) -> Parquet,
     /// The trace.
     pub trace: &'a Trace,
     /// Its clocks.
@@ -46,7 +48,7 @@ const MARK: &str = "trapline.json";
 /// # Errors
 /// It cannot be made, or has something else in it, or the trace's tables.
 pub fn open(making: Making<'_>) -> Result<Box<dyn Sink>> {
-    let Making { trace, clocks, stats, dir } = making;
+    let Making { make, trace, clocks, stats, dir } = making;
     let uuid = trace.metadata.uuid.unwrap_or_default();
     let about = About {
         trace: uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -56,7 +58,7 @@ pub fn open(making: Making<'_>) -> Result<Box<dyn Sink>> {
     };
     prepare(dir)?;
     let folder = Folder::new(dir, &about)?;
-    Ok(Box::new(ToFolder { view: Parquet::new(about, stats), folder, unused: Vec::new(), failed: false }))
+    Ok(Box::new(ToFolder { view: make(about, stats), folder, unused: Vec::new(), failed: false }))
 }
 
 fn cannot(path: &Path, e: &io::Error) -> Error {

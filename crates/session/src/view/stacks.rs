@@ -4,75 +4,31 @@ use super::screen::Clocks;
 use super::{Form, Kind, Make};
 use crate::ask::Ask;
 use crate::output::Output;
+use crate::view;
 use engine::{Error, Result};
 use std::io;
-use views::profile::calltree::CallTree;
-use views::profile::flame::Flame;
 use views::profile::functions::Sort;
 use views::profile::lens::Lens;
+use views::profile::style::{Style, Terminal};
 use views::profile::table::{Table, redraw};
-use views::profile::{By, Stacks, folded, json, pprof};
+use views::profile::{By, Stacks};
 
-/// How a profile is drawn.
-#[derive(Clone)]
-pub struct Style {
-    /// What stacks are grouped by.
-    pub by: By,
-    sort: Sort,
-    rows: Option<usize>,
-    icicle: bool,
-    lens: Lens,
-    least: u64,
-    /// The heading of graphs.
-    pub title: String,
-    realtime_offset: i64,
-}
-
-impl Style {
-    /// What the command line asks for.
-    ///
-    /// # Errors
-    /// Of a number that is none.
-    pub fn of(ask: &Ask, title: String, clocks: Clocks) -> Result<Style> {
-        let (lens, least) = lens(ask)?;
-        Ok(Style {
-            lens,
-            least,
-            by: ask.profile.group.as_deref().and_then(By::parse).unwrap_or_default(),
-            sort: ask.profile.order.as_deref().and_then(Sort::parse).unwrap_or_default(),
-            rows: ask.table.rows.map(|n| n as usize),
-            icicle: ask.profile.icicle,
-            title,
-            realtime_offset: clocks.realtime_offset,
-        })
-    }
-
-    /// The table, for a terminal or for a file: its lines are cut to those of a terminal only.
-    pub fn table(&self, terminal: bool) -> Table {
-        let (columns, _) = if terminal { size() } else { (usize::MAX, 0) };
-        Table {
-            sort: self.sort,
-            rows: self.rows.unwrap_or(if terminal { on_terminal() } else { usize::MAX }),
-            width: columns,
-        }
-    }
-
-    /// The tree; on a terminal its lines are cut.
-    fn tree(&self, bottom_up: bool, terminal: bool) -> CallTree {
-        CallTree {
-            bottom_up,
-            lens: self.lens.clone(),
-            by: self.by,
-            least: self.least,
-            rows: self.rows.unwrap_or(usize::MAX),
-            width: if terminal { size().0 } else { usize::MAX },
-        }
-    }
-
-    /// The graph.
-    pub fn flame(&self) -> Flame {
-        Flame { title: self.title.clone(), by: self.by, icicle: self.icicle }
-    }
+/// What the command line asks for.
+///
+/// # Errors
+/// Of a number that is none.
+pub fn style(ask: &Ask, title: String, clocks: Clocks) -> Result<Style> {
+    let (lens, least) = lens(ask)?;
+    Ok(Style {
+        lens,
+        least,
+        by: ask.profile.group.as_deref().and_then(By::parse).unwrap_or_default(),
+        sort: ask.profile.order.as_deref().and_then(Sort::parse).unwrap_or_default(),
+        rows: ask.table.rows.map(|n| n as usize),
+        icicle: ask.profile.icicle,
+        title,
+        realtime_offset: clocks.realtime_offset,
+    })
 }
 
 /// What of stacks is shown, and from how many thousandths of the whole on nodes of trees are.
@@ -97,15 +53,10 @@ pub fn lens(ask: &Ask) -> Result<(Lens, u64)> {
     Ok((lens, limit.transpose()?.unwrap_or(LEAST)))
 }
 
-/// Columns and rows of the terminal.
-fn size() -> (usize, usize) {
+/// The size of the terminal.
+pub fn size() -> Terminal {
     let (columns, rows) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
     (columns.into(), rows.into())
-}
-
-/// Functions of a table that leave its heading and the last lines on the screen.
-fn on_terminal() -> usize {
-    size().1.saturating_sub(8).max(10)
 }
 
 /// A drawing and where it goes.
@@ -122,7 +73,7 @@ impl Drawing {
     /// # Errors
     /// Its file cannot be made, or a terminal cannot show it.
     pub fn open(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
-        Ok(Drawing { kind, output: kind.open(file)? })
+        Ok(Drawing { kind, output: view::open(kind, file)? })
     }
 
     /// Whether it has source files and lines in it.
@@ -139,16 +90,15 @@ impl Drawing {
     pub fn draw(&mut self, stacks: &Stacks, style: &Style) -> Result<()> {
         let mut text = Vec::new();
         if let Make::Stacks { draw, .. } = self.kind.make {
-            draw(stacks, style, self.output.is_terminal(), &mut text);
+            draw(stacks, style, self.output.is_terminal().then(size), &mut text);
         }
         self.write(&text)
     }
 
     /// Draws the screen over the one before.
     pub fn screen(&mut self, stacks: &Stacks, style: &Style) -> Result<()> {
-        let (_, rows) = size();
-        let mut text = Vec::new();
-        style.lens.whole(stacks, |seen| redraw(&style.table(true).screen(seen, rows), &mut text));
+        let (terminal, mut text) = (size(), Vec::new());
+        style.lens.whole(stacks, |seen| redraw(&Table::of(style, Some(terminal)).screen(seen, terminal.1), &mut text));
         self.write(&text)
     }
 
@@ -165,39 +115,4 @@ impl Drawing {
         self.output.flush();
         self.output.take_trouble().map_or(Ok(()), Err)
     }
-}
-
-/// A table of functions.
-pub fn table(stacks: &Stacks, style: &Style, terminal: bool, out: &mut Vec<u8>) {
-    style.lens.whole(stacks, |seen| style.table(terminal).write(seen, out));
-}
-
-/// Functions below their callers.
-pub fn calltree(stacks: &Stacks, style: &Style, terminal: bool, out: &mut Vec<u8>) {
-    style.tree(false, terminal).write(stacks, out);
-}
-
-/// Functions below what they call.
-pub fn bottom_up(stacks: &Stacks, style: &Style, terminal: bool, out: &mut Vec<u8>) {
-    style.tree(true, terminal).write(stacks, out);
-}
-
-/// Lines of stacks.
-pub fn folded(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
-    style.lens.whole(stacks, |seen| folded::write(seen, style.by, out));
-}
-
-/// A flame graph.
-pub fn flame(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
-    style.lens.whole(stacks, |seen| style.flame().write(seen, out));
-}
-
-/// pprof's format.
-pub fn pprof(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
-    style.lens.whole(stacks, |seen| pprof::write(seen, style.realtime_offset, out));
-}
-
-/// speedscope's format.
-pub fn json(stacks: &Stacks, style: &Style, _: bool, out: &mut Vec<u8>) {
-    style.lens.whole(stacks, |seen| json::write(seen, style.by, out));
 }

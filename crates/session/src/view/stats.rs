@@ -1,7 +1,6 @@
 //! What is in a trace, counted.
 
 use super::screen::Clocks;
-use super::tables::AsJson;
 use ctf::end::StreamEnd;
 use ctf::trace::Trace;
 use engine::heap::classes as heap;
@@ -11,7 +10,6 @@ use events::StreamId;
 use events::rules::What;
 use events::stream::Scope;
 use std::collections::{BTreeMap, HashMap};
-use views::View;
 use views::trace_stats::{self, TraceStats};
 
 /// What a trace has: all that is known of it before its events are counted.
@@ -65,16 +63,6 @@ pub fn of_traces<'t>(traces: impl Iterator<Item = (&'t Trace, &'t str, i64)>, cl
     }
     enabled.into_iter().for_each(|enabling| view.enabling(enabling));
     view
-}
-
-/// The table as text.
-pub fn text(table: Table) -> Box<dyn View> {
-    Box::new(table)
-}
-
-/// The table as one object.
-pub fn json(table: Table) -> Box<dyn View> {
-    Box::new(AsJson { table, write: TraceStats::write_json })
 }
 
 /// The trace as a whole.

@@ -4,28 +4,9 @@ use crate::ask::Ask;
 use crate::output::Output;
 use crate::show::Shown;
 use engine::{Error, Result};
-use events::Event;
-use events::names::Names;
-use views::View;
+use views::as_json::AsJson;
 use views::latency::{By, Column, Latency, Order};
 use views::stack_table::StackTable;
-
-/// A table as one object of JSON at the end.
-pub struct AsJson<V> {
-    /// The table.
-    pub table: V,
-    /// Writes it.
-    pub write: fn(&V, &mut Vec<u8>),
-}
-
-impl<V: View> View for AsJson<V> {
-    fn event(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
-        self.table.event(ev, names, out);
-    }
-    fn end(&mut self, out: &mut Vec<u8>) {
-        (self.write)(&self.table, out);
-    }
-}
 
 /// `--latency`: the table, where it is asked for.
 pub fn latency(ask: &Ask, kind: &str, output: &Output) -> Result<Option<Shown>> {

@@ -3,7 +3,7 @@
 //! Trees and timelines take all events in one order. Tables and graphs need each thread's records only: they read traces thread by thread,
 //! on all CPUs.
 
-use super::calls::{self, Demangle};
+use super::calls;
 use super::known::{Known, step};
 use super::screen;
 use crate::ask::Ask;
@@ -17,29 +17,44 @@ use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
+use views::calls::by_thread::{ByThread, How, Write};
 use views::calls::contexts::Contexts;
-use views::calls::edges::{Edges, Language, MOST};
-use views::calls::functions::Table;
-use views::calls::profile::{self as calls_profile, Weight};
 use views::calls::selection::{Place, Selected, Verdicts};
+use views::calls::sort::Sort;
 use views::calls::stack::{self, Stack};
 use views::calls::totals::{Feed, Totals, in_parallel};
-use views::calls::{CallView, Functions, Selection, Step, Thread, What, stat, totals_json};
-use views::profile::flame::Flame;
-use views::profile::{By, Stacks, folded};
+use views::calls::{CallView, Demangle, Functions, Selection, Step, Thread, What};
 
-/// Writes a view of calls.
-pub type Write = fn(&Calls<'_>, &mut To<'_>) -> Result<()>;
-
-/// A view of calls, how functions are called in it, and where it goes.
-pub type Opened = (Write, Demangle, Output);
-
-/// The options of a view, and its destination.
-pub struct To<'a> {
-    /// The options.
-    pub ask: &'a Ask,
+/// A view of calls, opened.
+pub struct Opened {
+    /// Writes it.
+    pub write: Write,
+    /// How functions are called.
+    pub names: Demangle,
+    /// It has rows of functions, whose order can be chosen.
+    pub sorted: bool,
     /// Its destination.
-    pub output: &'a mut Output,
+    pub output: Output,
+}
+
+impl Opened {
+    /// Writes the view of these calls.
+    ///
+    /// # Errors
+    /// The order is none, or the destination takes no more.
+    pub fn write(mut self, calls: &Calls<'_>, ask: &Ask) -> Result<()> {
+        let how = How {
+            sort: if self.sorted { calls::sort(&ask.table)? } else { Sort::default() },
+            rows: calls::rows(&ask.table),
+            size: screen::table_size(&self.output),
+            icicle: ask.profile.icicle,
+        };
+        let shown = Shown { calls, ask, colour: screen::colour(&ask.format, &self.output) };
+        (self.write)(&shown, &how, self.output.buffer());
+        self.output.flush();
+        self.output.close();
+        self.output.take_trouble().map_or(Ok(()), Err)
+    }
 }
 
 /// Whether a trace has so many records that a screen cannot show them all: then they need not be put in order.
@@ -261,7 +276,7 @@ impl<'t> Calls<'t> {
     }
 
     /// Hands over the contexts of each thread, one after the other.
-    fn contexts(&self, mut each: impl FnMut(Thread<'_>, &Contexts)) {
+    fn contexts(&self, each: &mut dyn FnMut(Thread<'_>, &Contexts)) {
         let mut verdicts = Verdicts::new(self.asked.selection.clone());
         for thread in self.threads() {
             let (mut place, mut contexts) = (Place::default(), Contexts::default());
@@ -274,81 +289,44 @@ impl<'t> Calls<'t> {
             each(Thread { pid, tid: thread.1.tid(), comm: "" }, &contexts);
         }
     }
+}
 
-    /// Writes a view.
-    pub fn write(&self, write: Write, to: &mut To<'_>) -> Result<()> {
-        write(self, to)?;
-        to.output.flush();
-        to.output.close();
-        to.output.take_trouble().map_or(Ok(()), Err)
+/// Calls, and the options of their views.
+struct Shown<'a> {
+    calls: &'a Calls<'a>,
+    ask: &'a Ask,
+    colour: bool,
+}
+
+impl ByThread for Shown<'_> {
+    fn totals(&self) -> Totals {
+        self.calls.totals()
     }
 
-    /// Stacks of functions, with the time in them.
-    fn stacks(&self) -> Stacks {
-        let mut stacks = Weight::Own.profile();
-        stacks.set_lost(self.lost());
-        self.contexts(|thread, contexts| calls_profile::add(&mut stacks, contexts, thread, Weight::Own, &self.known));
-        stacks
+    fn contexts(&self, each: &mut dyn FnMut(Thread<'_>, &Contexts)) {
+        self.calls.contexts(each);
     }
-}
 
-/// A table of functions.
-pub fn functions(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let sort = calls::sort(&to.ask.table)?;
-    let (rows, width) = screen::table_size(to.output);
-    let rows = calls::rows(&to.ask.table).unwrap_or(rows);
-    Table { sort, rows, width }.write(&calls.totals(), &calls.known, to.output.buffer());
-    Ok(())
-}
-
-/// The slowest outermost calls, for a terminal.
-pub fn brief(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let colour = screen::colour(&to.ask.format, to.output);
-    let view = calls::brief(to.ask, calls.asked.selection.clone(), colour).by_thread();
-    let mut view = ToView { view, thread: Thread::default(), functions: &calls.known };
-    for thread in calls.threads() {
-        view.thread.tid = thread.1.tid();
-        calls.steps(thread, &mut view);
+    fn slowest(&self, out: &mut Vec<u8>) {
+        let calls = self.calls;
+        let view = calls::brief(self.ask, calls.asked.selection.clone(), self.colour).by_thread();
+        let mut view = ToView { view, thread: Thread::default(), functions: &calls.known };
+        for thread in calls.threads() {
+            view.thread.tid = thread.1.tid();
+            calls.steps(thread, &mut view);
+        }
+        view.view.end(&calls.known, out);
     }
-    view.view.end(&calls.known, to.output.buffer());
-    Ok(())
-}
 
-/// An object for each function.
-pub fn json(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let (sort, most) = (calls::sort(&to.ask.table)?, calls::rows(&to.ask.table).unwrap_or(usize::MAX));
-    totals_json::write(&calls.totals(), &calls.known, sort, most, to.output.buffer());
-    totals_json::lost(calls.lost().unwrap_or(0), to.output.buffer());
-    Ok(())
-}
+    fn functions(&self) -> &dyn Functions {
+        &self.calls.known
+    }
 
-/// A table with fixed units.
-pub fn stat(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    stat::write(&calls.totals(), &calls.known, to.output.buffer());
-    Ok(())
-}
+    fn lost(&self) -> Option<u64> {
+        self.calls.lost()
+    }
 
-/// Who calls whom.
-pub fn graph(calls: &Calls<'_>, to: &mut To<'_>, language: Language) -> Result<()> {
-    let mut all = Contexts::default();
-    calls.contexts(|_, contexts| all.join(contexts));
-    let most = calls::rows(&to.ask.table).unwrap_or(MOST);
-    let mut edges = Edges::new(&all);
-    edges.lost = calls.lost();
-    edges.write(language, most, &calls.known, to.output.buffer());
-    Ok(())
-}
-
-/// A flame graph.
-pub fn flame(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    let title = calls.command();
-    let graph = Flame { title, by: By::Nothing, icicle: to.ask.profile.icicle };
-    graph.write(&calls.stacks(), to.output.buffer());
-    Ok(())
-}
-
-/// Folded stacks.
-pub fn folded(calls: &Calls<'_>, to: &mut To<'_>) -> Result<()> {
-    folded::write(&calls.stacks(), By::Nothing, to.output.buffer());
-    Ok(())
+    fn command(&self) -> String {
+        self.calls.command()
+    }
 }

@@ -13,6 +13,9 @@
 //! of their first calls; so are calls that a function makes of itself. Where there is not room for all, those with the most time are shown. Calls that fit as they are, are shown as
 //! [`Tree`] does it.
 
+pub use super::making::Screen;
+
+use super::by_thread::{ByThread, How};
 use super::contexts::{Contexts, NONE};
 use super::label::Labels;
 use super::selection::{Place, Selected, Selection, Verdicts};
@@ -20,7 +23,7 @@ use super::stack::{Call, Calls, Counts, Stack};
 use super::threads::Threads;
 use super::tree::Tree;
 use super::tree::style::{Style, indent};
-use super::{CallView, Functions, Step, SystemCall, Thread};
+use super::{CallView, Functions, Making, Step, SystemCall, Thread};
 use crate::units::duration;
 use events::traces::own;
 use std::cmp::Reverse;
@@ -82,15 +85,6 @@ struct State {
     building: Building,
 }
 
-/// How much is shown, and what is said about the rest.
-#[derive(Clone, Debug)]
-pub struct Screen {
-    /// Lines.
-    pub rows: usize,
-    /// How to see everything, for the last line.
-    pub hint: String,
-}
-
 /// The view. It shows everything at the end.
 pub struct Brief {
     style: Style,
@@ -102,11 +96,25 @@ pub struct Brief {
     whole: Option<Whole>,
 }
 
+/// Calls below their callers. On a terminal a tree is a short one.
+pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+    let Making { style, selection, .. } = making;
+    match making.screen {
+        Some(screen) => Box::new(Brief::new(style, selection, screen)),
+        None => Box::new(Tree::new(style, selection)),
+    }
+}
+
+/// The slowest outermost calls.
+pub fn show(calls: &dyn ByThread, _: &How, out: &mut Vec<u8>) {
+    calls.slowest(out);
+}
+
 /// All calls as they are.
 struct Whole {
     tree: Tree,
     text: Vec<u8>,
-    /// Lines in so many bytes of the text.
+    /// Lines in this many bytes of the text.
     counted: (usize, usize),
 }
 

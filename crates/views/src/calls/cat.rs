@@ -15,7 +15,7 @@ use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Counts, Ending, Stack};
 use super::threads::Threads;
 use super::tree::style::indent;
-use super::{CallView, Functions, Step, SystemCall, Thread};
+use super::{CallView, Functions, Making, Step, SystemCall, Thread};
 use crate::profile::name;
 use crate::values;
 use crate::write::number;
@@ -43,6 +43,11 @@ pub struct Cat {
     begun: bool,
     /// Values of the step that comes next.
     values: Vec<u8>,
+}
+
+/// A line for each entry and each exit.
+pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+    Box::new(Cat::new(making.selection))
 }
 
 impl Cat {

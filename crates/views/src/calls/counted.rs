@@ -8,7 +8,7 @@
 //!
 //! Calls that were counted without their time have no columns of times. Invariant: printable ASCII, whatever the names are.
 
-use super::functions::Sort;
+use super::sort::{SORTS, Sort};
 use super::totals_json;
 use crate::profile::functions::Key;
 use crate::profile::table::columns;
@@ -50,7 +50,7 @@ impl Counted<'_> {
 
 /// The orders that a table of counts may have: those of functions, without the ones of the shortest and the longest call.
 pub fn sorts() -> impl Iterator<Item = (&'static str, Sort)> {
-    super::functions::SORTS.into_iter().filter(|(_, sort)| !matches!(sort, Sort::Min | Sort::Max))
+    SORTS.into_iter().filter(|(_, sort)| !matches!(sort, Sort::Min | Sort::Max))
 }
 
 /// Puts functions in order: the largest first, then by calls and name.

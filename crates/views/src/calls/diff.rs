@@ -2,7 +2,8 @@
 //!
 //! Functions are compared by their names and the names of their files. Unlike samples, calls are exact, so the times themselves are compared.
 
-use super::functions::{Sort, by_key, rows};
+use super::functions::{by_key, rows};
+use super::sort::Sort;
 use super::totals::{Total, Totals};
 use super::{Functions, totals_json};
 use crate::profile::functions::Key;

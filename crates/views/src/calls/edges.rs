@@ -6,6 +6,7 @@
 mod dot;
 mod mermaid;
 
+use super::by_thread::{ByThread, How};
 use super::contexts::Contexts;
 use super::totals::Total;
 use super::{Functions, label};
@@ -19,6 +20,24 @@ use std::collections::{BTreeMap, HashMap};
 const LONGEST: usize = 200;
 /// Edges that are drawn where nobody has asked for another number.
 pub const MOST: usize = 100;
+
+/// Appends the graph of a trace, in Graphviz's language.
+pub fn dot(calls: &dyn ByThread, how: &How, out: &mut Vec<u8>) {
+    graph(calls, how, Language::Dot, out);
+}
+
+/// Appends the graph of a trace, in Mermaid's language.
+pub fn mermaid(calls: &dyn ByThread, how: &How, out: &mut Vec<u8>) {
+    graph(calls, how, Language::Mermaid, out);
+}
+
+fn graph(calls: &dyn ByThread, how: &How, language: Language, out: &mut Vec<u8>) {
+    let mut all = Contexts::default();
+    calls.contexts(&mut |_, contexts| all.join(contexts));
+    let mut edges = Edges::new(&all);
+    edges.lost = calls.lost();
+    edges.write(language, how.rows.unwrap_or(MOST), calls.functions(), out);
+}
 
 /// Calls of one function by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,8 @@
 //!
 //! Invariant: printable ASCII, whatever the names are.
 
+use super::by_thread::{ByThread, How};
+use super::sort::Sort;
 use super::totals::{Total, Totals};
 use super::{Functions, label};
 use crate::profile::functions::Key;
@@ -16,62 +18,6 @@ use crate::profile::words::{ascii, module, rest};
 use crate::units::duration;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-
-/// What the rows are sorted by, the largest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Sort {
-    /// Total time.
-    #[default]
-    Total,
-    /// Time in the function itself.
-    Own,
-    /// Number of calls.
-    Calls,
-    /// The shortest call.
-    Min,
-    /// The average call.
-    Avg,
-    /// The longest call.
-    Max,
-    /// The name, in the order of its characters.
-    Name,
-}
-
-/// The orders and their names.
-pub const SORTS: [(&str, Sort); 7] = [
-    ("total", Sort::Total),
-    ("self", Sort::Own),
-    ("calls", Sort::Calls),
-    ("min", Sort::Min),
-    ("avg", Sort::Avg),
-    ("max", Sort::Max),
-    ("name", Sort::Name),
-];
-
-impl Sort {
-    /// The order that is called `name`.
-    pub fn parse(name: &str) -> Option<Sort> {
-        SORTS.iter().find(|(n, _)| *n == name).map(|(_, sort)| *sort)
-    }
-
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        SORTS.iter().find(|(_, sort)| *sort == self).map_or("", |(name, _)| name)
-    }
-
-    /// The number that a row is sorted by.
-    pub(super) fn number(self, t: &Total) -> u64 {
-        match self {
-            Sort::Total => t.total,
-            Sort::Own => t.own,
-            Sort::Calls => t.calls,
-            Sort::Min => t.shortest().unwrap_or(0),
-            Sort::Avg => t.average(),
-            Sort::Max => t.max,
-            Sort::Name => 0,
-        }
-    }
-}
 
 /// A function and what its calls add up to.
 #[derive(Clone, Debug)]
@@ -111,6 +57,13 @@ pub(super) fn by_key<'a>(rows: &[Row<'a>]) -> HashMap<Key<'a>, Total> {
         all.entry(r.key).or_default().join(&r.total);
     }
     all
+}
+
+/// Appends the table of a trace.
+pub fn show(calls: &dyn ByThread, how: &How, out: &mut Vec<u8>) {
+    let (rows, width) = how.size;
+    let table = Table { sort: how.sort, rows: how.rows.unwrap_or(rows), width };
+    table.write(&calls.totals(), calls.functions(), out);
 }
 
 /// How the table is drawn.

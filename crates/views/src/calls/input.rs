@@ -1,4 +1,4 @@
-//! What views of calls are told: steps of threads, system calls, names.
+//! The input of views of calls: steps of threads, system calls, names.
 
 use events::values::Signature;
 
@@ -102,7 +102,7 @@ pub trait CallView {
     fn flush(&mut self, now: u64, functions: &dyn Functions, out: &mut Vec<u8>) {
         let _ = (now, functions, out);
     }
-    /// So many events were lost, those included that steps have said are missing; before [`CallView::end`], where it is known.
+    /// The number of events that were lost, those included that steps report as missing; before [`CallView::end`], where it is known.
     fn lost(&mut self, events: u64) {
         let _ = events;
     }

@@ -3,7 +3,7 @@
 use super::selection::{Place, Selected, Selection, Verdicts};
 use super::stack::{Call, Calls, Ending, Stack};
 use super::threads::{Identity, Threads};
-use super::{CallView, Functions, Step, Thread};
+use super::{CallView, Functions, Making, Step, Thread};
 use crate::values;
 use crate::write::json as w;
 use events::traces::own;
@@ -22,6 +22,11 @@ pub struct Json {
     threads: Threads<State>,
     /// Values of the step that comes next.
     values: Vec<u8>,
+}
+
+/// An object for each call.
+pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+    Box::new(Json::new(making.selection))
 }
 
 impl Json {

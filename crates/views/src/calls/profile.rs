@@ -2,10 +2,30 @@
 //!
 //! [`crate::profile`] draws it: flame graphs, folded lines, tables.
 
+use super::by_thread::{ByThread, How};
 use super::contexts::Contexts;
 use super::{Functions, Thread};
-use crate::profile::{Frame, FrameId, Labels, Stacks, Tally, Unit};
+use crate::profile::flame::Flame;
+use crate::profile::{By, Frame, FrameId, Labels, Stacks, Tally, Unit, folded};
 use std::collections::HashMap;
+
+/// Appends a flame graph of the time in functions.
+pub fn flame(calls: &dyn ByThread, how: &How, out: &mut Vec<u8>) {
+    Flame { title: calls.command(), by: By::Nothing, icicle: how.icicle }.write(&stacks(calls), out);
+}
+
+/// Appends folded stacks of the time in functions.
+pub fn folded(calls: &dyn ByThread, _: &How, out: &mut Vec<u8>) {
+    folded::write(&stacks(calls), By::Nothing, out);
+}
+
+/// Stacks of functions, with the time in them.
+fn stacks(calls: &dyn ByThread) -> Stacks {
+    let mut stacks = Weight::Own.profile();
+    stacks.set_lost(calls.lost());
+    calls.contexts(&mut |thread, contexts| add(&mut stacks, contexts, thread, Weight::Own, calls.functions()));
+    stacks
+}
 
 /// What stacks are weighed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

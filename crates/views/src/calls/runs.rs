@@ -12,7 +12,8 @@
 //! that is beyond the spread stand first.
 
 use super::diff::{GREEN, RED, Side, Style};
-use super::functions::{Sort, by_key, rows};
+use super::functions::{by_key, rows};
+use super::sort::Sort;
 use super::totals::Total;
 use super::totals_json;
 use crate::profile::functions::Key;

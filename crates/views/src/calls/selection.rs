@@ -97,7 +97,7 @@ pub struct Selected<'a, C> {
     pub verdicts: &'a mut Verdicts,
     /// Names.
     pub functions: &'a dyn Functions,
-    /// Who is told.
+    /// Who gets the calls.
     pub calls: C,
 }
 

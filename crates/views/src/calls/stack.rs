@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-/// Who is told about calls.
+/// Who gets the calls.
 pub trait Calls {
     /// A call begins, inside of `depth` others.
     fn entered(&mut self, function: u32, start: u64, depth: usize) {
@@ -185,9 +185,9 @@ pub struct Stack {
     of_function: ByFunction<u32>,
     /// Open calls beyond [`MAX_DEPTH`].
     beyond: u64,
-    /// The calls that were open at the last gap: the outermost so many.
+    /// The calls that were open at the last gap: how many of the outermost.
     before_gap: usize,
-    /// The calls that were open when the session was stopped: the outermost so many.
+    /// The calls that were open when the session was stopped: how many of the outermost.
     before_pause: usize,
     /// Time of the last step.
     last: u64,

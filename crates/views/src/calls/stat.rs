@@ -6,10 +6,17 @@
 //!  1.500000   1500.000000          1 main
 //! ```
 
-use super::functions::{Sort, rows};
+use super::by_thread::{ByThread, How};
+use super::functions::rows;
+use super::sort::Sort;
 use super::totals::Totals;
 use super::{Functions, label};
 use crate::table::{Align, Table};
+
+/// Appends the table of a trace.
+pub fn show(calls: &dyn ByThread, _: &How, out: &mut Vec<u8>) {
+    write(&calls.totals(), calls.functions(), out);
+}
 
 /// Appends the table.
 pub fn write(totals: &Totals, functions: &dyn Functions, out: &mut Vec<u8>) {

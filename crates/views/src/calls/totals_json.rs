@@ -1,9 +1,17 @@
 //! Functions and differences of functions as JSON: an object for each function on a line of its own. docs/GRAPH.md describes it.
 
 use super::Functions;
-use super::functions::{Row, Sort, rows};
+use super::by_thread::{ByThread, How};
+use super::functions::{Row, rows};
+use super::sort::Sort;
 use super::totals::{Total, Totals};
 use crate::write::json as w;
+
+/// Appends the functions of a trace, and how many of its events were lost.
+pub fn show(calls: &dyn ByThread, how: &How, out: &mut Vec<u8>) {
+    write(&calls.totals(), calls.functions(), how.sort, how.rows.unwrap_or(usize::MAX), out);
+    lost(calls.lost().unwrap_or(0), out);
+}
 
 /// Appends the functions of a table, in its order.
 pub fn write(totals: &Totals, functions: &dyn Functions, sort: Sort, most: usize, out: &mut Vec<u8>) {

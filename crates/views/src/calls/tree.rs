@@ -74,7 +74,7 @@ impl Tree {
         }
     }
 
-    /// Does something with a thread's stack, which tells a writer about calls.
+    /// Does something with a thread's stack, which hands calls to a writer.
     fn with(
         &mut self,
         index: usize,
@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-/// Who is told about calls, and prints them.
+/// Who gets calls, and prints them.
 trait Told: Calls {
     fn system_call(&mut self, call: &SystemCall<'_>);
     fn print_open(&mut self, now: u64);
@@ -151,7 +151,7 @@ impl Writer<'_> {
         self.style.line(self.tid, module.as_deref(), line, to);
     }
 
-    /// The lines of entries that wait, of the outermost so many calls, and what follows them.
+    /// The lines of entries that wait, of this many outermost calls, and what follows them.
     fn print_entries(&mut self, upto: usize, last: impl FnOnce(&mut Self, &mut Vec<u8>)) {
         let mut text = self.lines.scratch();
         while self.shown.printed < upto {

@@ -26,7 +26,7 @@ pub struct Block {
     pub owner: Owner,
 }
 
-/// How many blocks a recorded one stands for, where one is recorded for so many bytes; 0: all are.
+/// How many blocks a recorded one stands for, where one is recorded per this many bytes; 0: all are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample(pub u64);
 

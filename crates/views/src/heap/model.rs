@@ -34,7 +34,7 @@ pub const MAX_PROCESSES: usize = 1 << 20;
 /// without having allocated it counts as a copy.
 pub const MAX_COPIES: usize = 1 << 22;
 
-/// So many blocks of a process do not fit into a CPU's cache.
+/// This many blocks of a process do not fit into a CPU's cache.
 const MANY: usize = 30_000;
 
 /// What the model says about all stacks together.
@@ -58,7 +58,7 @@ pub struct Summary {
     pub frees_of_copies: u64,
     /// Events that are missing.
     pub lost: u64,
-    /// Malloc'd blocks are estimates: one was recorded for so many bytes. 0: all were.
+    /// Malloc'd blocks are estimates: one was recorded per this many bytes. 0: all were.
     pub sample: u64,
 }
 
@@ -122,12 +122,12 @@ impl Model {
         }
     }
 
-    /// An empty model that holds at most so many copies, instead of [`MAX_COPIES`].
+    /// An empty model that holds at most this many copies, instead of [`MAX_COPIES`].
     pub fn with_max_copies(most: usize) -> Model {
         Model { max_copies: most, ..Model::new() }
     }
 
-    /// An empty model of which one malloc'd block comes for so many bytes, on average; 0: all come.
+    /// An empty model of which one malloc'd block comes per this many bytes, on average; 0: all come.
     pub fn sampled(bytes: u64) -> Model {
         Model { sample: Sample(bytes), ..Model::new() }
     }
@@ -413,7 +413,7 @@ impl Model {
         held.temporary += sum.blocks;
     }
 
-    /// So many events are missing.
+    /// This many events are missing.
     pub fn lost(&mut self, events: u64) {
         self.counts.lost = self.counts.lost.saturating_add(events);
     }

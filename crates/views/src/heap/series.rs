@@ -24,7 +24,7 @@ pub struct Point {
     pub mapped: Sum,
 }
 
-/// How far a stack's series is filled: so many points, after so many halvings.
+/// How far a stack's series is filled: the number of points, and of halvings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     halvings: u32,

@@ -1,6 +1,6 @@
 //! The table of stacks: the frames of each, once, below a number.
 //!
-//! Stacks are known by a hash of 128 bits with random keys. Of those that were met last so many are remembered as fit into the memory; one that
+//! Stacks are known by a hash of 128 bits with random keys. Of those that were met last as many are remembered as fit into the memory; one that
 //! comes again after that is written again, with another number.
 
 use super::column::Value;

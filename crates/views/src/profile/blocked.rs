@@ -67,7 +67,7 @@ fn waker(frames: &[Frame<'_>]) -> Option<String> {
     })
 }
 
-/// Appends the table, of at most so many rows.
+/// Appends the table, of at most this many rows.
 pub fn write(stacks: &Stacks, sort: Sort, most_rows: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(in_all(stacks).as_bytes());
     out.push(b'\n');

@@ -18,6 +18,7 @@ use super::functions::Key;
 use super::lens::{Cut, Lens};
 use super::name::{self, percent};
 use super::stacks::Stacks;
+use super::style::{Style, Terminal};
 use super::tree::{Kind, Node, Tree};
 use super::words::{ascii, in_all, module};
 use super::{By, Frame};
@@ -25,6 +26,16 @@ use std::cmp::Reverse;
 
 /// Steps to the right are not more than this.
 const DEEPEST: usize = 40;
+
+/// Draws functions below their callers.
+pub fn draw(stacks: &Stacks, style: &Style, terminal: Option<Terminal>, out: &mut Vec<u8>) {
+    CallTree::of(style, false, terminal).write(stacks, out);
+}
+
+/// Draws functions below what they call.
+pub fn draw_bottom_up(stacks: &Stacks, style: &Style, terminal: Option<Terminal>, out: &mut Vec<u8>) {
+    CallTree::of(style, true, terminal).write(stacks, out);
+}
 
 /// How it is drawn.
 #[derive(Clone, Debug)]
@@ -44,6 +55,18 @@ pub struct CallTree {
 }
 
 impl CallTree {
+    /// The tree of this style; on a terminal its lines are cut.
+    fn of(style: &Style, bottom_up: bool, terminal: Option<Terminal>) -> CallTree {
+        CallTree {
+            bottom_up,
+            lens: style.lens.clone(),
+            by: style.by,
+            least: style.least,
+            rows: style.rows.unwrap_or(usize::MAX),
+            width: terminal.map_or(usize::MAX, |(columns, _)| columns),
+        }
+    }
+
     /// Appends the tree.
     pub fn write(&self, stacks: &Stacks, out: &mut Vec<u8>) {
         let cut = if self.bottom_up { Cut::Callees } else { Cut::Callers };

@@ -10,6 +10,7 @@ mod colour;
 mod draw;
 
 use super::stacks::Stacks;
+use super::style::{Style, Terminal};
 use super::tree::{Node, Tree};
 use super::words::in_all;
 use super::{By, Unit, name};
@@ -17,6 +18,11 @@ use colour::Colours;
 
 /// The most frames that are drawn.
 pub const MAX_FRAMES: usize = 10_000;
+
+/// Draws the graph of a profile.
+pub fn draw(stacks: &Stacks, style: &Style, _: Option<Terminal>, out: &mut Vec<u8>) {
+    style.lens.whole(stacks, |seen| Flame::of(style).write(seen, out));
+}
 
 /// How the graph is drawn.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +36,11 @@ pub struct Flame {
 }
 
 impl Flame {
+    /// The graph of this style.
+    pub fn of(style: &Style) -> Flame {
+        Flame { title: style.title.clone(), by: style.by, icicle: style.icicle }
+    }
+
     /// Appends the graph of a profile.
     pub fn write(&self, stacks: &Stacks, out: &mut Vec<u8>) {
         let tree = Tree::new(stacks, self.by);

@@ -5,14 +5,20 @@
 //! ```
 //!
 //! Outermost first, after the name of the group ([`By`]). Stacks that differ only in lines or files are one line. `;` and control
-//! characters in names are escaped ([`name::without_separator`]); [`name::mark`] tells what is behind a name. Lines are in
+//! characters in names are escaped ([`name::without_separator`]); [`name::mark`] is what follows a name. Lines are in
 //! the order of the names in them. Where events were lost, a last line says so, which weighs nothing: some readers take a file for
 //! folded stacks only if each of its lines ends in a number, and others take each such line for a stack. Only numbers of names are held for a line, not its text.
 
 use super::stacks::Stacks;
+use super::style::{Style, Terminal};
 use super::words::losses;
 use super::{By, name};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Draws a profile as lines of stacks.
+pub fn draw(stacks: &Stacks, style: &Style, _: Option<Terminal>, out: &mut Vec<u8>) {
+    style.lens.whole(stacks, |seen| write(seen, style.by, out));
+}
 
 /// Appends all stacks, with their weights.
 pub fn write(stacks: &Stacks, by: By, out: &mut Vec<u8>) {

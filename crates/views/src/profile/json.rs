@@ -4,6 +4,7 @@
 //! its reader ignores members that it does not know. Each group of stacks is a profile there.
 
 use super::stacks::{Stacks, Tally};
+use super::style::{Style, Terminal};
 use super::{By, Labels, Unit, name};
 use crate::write::json as w;
 use std::collections::BTreeMap;
@@ -13,6 +14,11 @@ pub const VERSION: u32 = 2;
 
 /// The name of the format.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+/// Draws a profile in speedscope's format.
+pub fn draw(stacks: &Stacks, style: &Style, _: Option<Terminal>, out: &mut Vec<u8>) {
+    style.lens.whole(stacks, |seen| write(seen, style.by, out));
+}
 
 /// Appends a profile, on one line. The groups of `by` are its profiles.
 pub fn write(stacks: &Stacks, by: By, out: &mut Vec<u8>) {

@@ -6,6 +6,7 @@
 
 use super::name;
 use super::stacks::Stacks;
+use super::style::{Style, Terminal};
 use super::{Frame, Labels, Unit};
 use crate::protobuf::Message;
 use std::collections::HashMap;
@@ -66,6 +67,11 @@ mod field {
 }
 
 use field::profile as f;
+
+/// Draws a profile in pprof's format.
+pub fn draw(stacks: &Stacks, style: &Style, _: Option<Terminal>, out: &mut Vec<u8>) {
+    style.lens.whole(stacks, |seen| write(seen, style.realtime_offset, out));
+}
 
 /// Appends a profile. `realtime_offset` is CLOCK_REALTIME minus CLOCK_MONOTONIC, ns.
 pub fn write(stacks: &Stacks, realtime_offset: i64, out: &mut Vec<u8>) {
@@ -221,7 +227,7 @@ impl<'a> Profile<'a> {
     fn function(&mut self, frame: &Frame<'a>) -> u64 {
         let name = name::function(frame);
         let next = self.functions.len() as u64 + 1;
-        // Functions without a name are told apart by their modules.
+        // Functions without a name are distinguished by their modules.
         let key = if frame.function.is_empty() { frame.module } else { frame.function };
         let id = *self.functions.entry((key, frame.file, frame.function.is_empty())).or_insert(next);
         if id == next {

@@ -340,7 +340,7 @@ impl Stacks {
         self.not_held
     }
 
-    /// So many events were lost before they could become samples.
+    /// The number of events that were lost before they could become samples.
     pub fn set_lost(&mut self, events: Option<u64>) {
         self.lost = events;
     }

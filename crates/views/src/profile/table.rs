@@ -14,6 +14,7 @@ use super::blocked;
 use super::functions::{Function, Sort, sorted};
 use super::name::{self, percent};
 use super::stacks::Stacks;
+use super::style::{Style, Terminal};
 use super::words::{ascii, in_all, module, rest};
 use crate::table::{Align, Table as Columns};
 
@@ -21,8 +22,17 @@ use crate::table::{Align, Table as Columns};
 const LEAST_FUNCTION: usize = 16;
 /// Nor those of modules.
 const LEAST_MODULE: usize = 10;
+/// Lines of a terminal that are left for what is above and below the functions of a table.
+const AROUND: usize = 8;
+/// The fewest functions of a table on a terminal.
+const FEWEST: usize = 10;
 /// Lines of a screen above and below the functions.
 const FRAMING: usize = 5;
+
+/// Draws the table.
+pub fn draw(stacks: &Stacks, style: &Style, terminal: Option<Terminal>, out: &mut Vec<u8>) {
+    style.lens.whole(stacks, |seen| Table::of(style, terminal).write(seen, out));
+}
 
 /// How the table is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +53,15 @@ impl Default for Table {
 }
 
 impl Table {
+    /// The table of this style. Its lines are cut to those of a terminal only.
+    pub fn of(style: &Style, terminal: Option<Terminal>) -> Table {
+        let (width, rows) = match terminal {
+            Some((columns, lines)) => (columns, lines.saturating_sub(AROUND).max(FEWEST)),
+            None => (usize::MAX, usize::MAX),
+        };
+        Table { sort: style.sort, rows: style.rows.unwrap_or(rows), width }
+    }
+
     /// Appends the table.
     pub fn write(&self, stacks: &Stacks, out: &mut Vec<u8>) {
         if stacks.is_of_blocked_time() {

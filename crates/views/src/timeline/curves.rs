@@ -92,7 +92,7 @@ impl Timeline {
         push(row, item);
     }
 
-    /// So many more descriptors of a table are open since a call, or another event.
+    /// This many more descriptors of a table are open since a call, or another event.
     fn files(&mut self, ev: &Event<'_>, value: i64) {
         let table = self.curves.descriptors.table(ev.pid());
         let Some(thread) = self.processes.known(table).or_else(|| self.processes.known(ev.tid())) else { return };

@@ -39,7 +39,7 @@ struct Cell {
     lost: bool,
 }
 
-/// Appends the picture, so many columns wide.
+/// Appends the picture, this many columns wide.
 pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let all = timeline.processes.all();
     let columns = timeline.columns.clamp(40, 400) - NAMES - 1;

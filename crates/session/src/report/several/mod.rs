@@ -1,4 +1,4 @@
-//! Several traces as one: merged by the wall clock, told apart by where they come from.
+//! Several traces as one: merged by the wall clock, distinguished by their origin.
 //!
 //! ```text
 //!  A, B, PARENT ─► set: traces, names, offsets of clocks ─► Several (engine): one stream of events ─► Pump ─► views

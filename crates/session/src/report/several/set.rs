@@ -91,7 +91,7 @@ impl Set {
     }
 }
 
-/// Tells apart hosts whose names are not shown: host-1, host-2 and so on, in the order of the traces.
+/// Numbers hosts whose names are not shown: host-1, host-2 and so on, in the order of the traces.
 fn pseudonyms(traces: &mut [Trace]) {
     let mut known: Vec<String> = Vec::new();
     for trace in traces.iter_mut().filter(|trace| trace.said(HOST) == MARK) {
@@ -186,7 +186,7 @@ fn origins(traces: &[Trace]) -> Vec<Origin> {
     all
 }
 
-/// Gives each the shortest label that tells it apart: its host, its trace, or both.
+/// Gives each the shortest label that distinguishes it: its host, its trace, or both.
 fn label(all: &mut [Origin]) {
     let hosts: HashSet<&str> = all.iter().map(|origin| origin.host.as_str()).collect();
     let (of_host, one_host) = (hosts.len() == all.len(), hosts.len() == 1);

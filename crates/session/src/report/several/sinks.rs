@@ -10,7 +10,7 @@ use crate::report::profiles::{selected_classes, without_profile};
 use crate::show::{Shown, ToOutput};
 use crate::view::calls;
 use crate::view::screen::{self, Clocks};
-use crate::view::stacks::{Drawing, Style};
+use crate::view::stacks::{self, Drawing};
 use crate::view::totals::{self, command_of};
 use crate::view::{self, Kind, Make, lines, stats, tables};
 use crate::{profile, spans};
@@ -73,14 +73,15 @@ impl Making<'_> {
         for show in wanted {
             let kind = self.kind(&show.view)?;
             follows(self.ask, kind)?;
-            let Make::Totals { write, names } = kind.make else {
+            let Make::Totals { write, names, sorted } = kind.make else {
                 others.push(show);
                 continue;
             };
             if self.grouping.is_some() {
                 return Err(together(kind));
             }
-            totals.push((write, names, kind.open(show.file.as_deref())?.of_the_past()));
+            let output = view::open(kind, show.file.as_deref())?.of_the_past();
+            totals.push(totals::Opened { write, names, sorted, output });
         }
         Ok((totals, others))
     }
@@ -182,7 +183,7 @@ impl Making<'_> {
         }
         let dir = self.set.traces.first().map(|trace| trace.dir.as_path()).unwrap_or_else(|| ".".as_ref());
         profile::has_selected_stacks(dir, &classes)?;
-        let style = Style::of(self.ask, self.command(), self.clocks)?;
+        let style = stacks::style(self.ask, self.command(), self.clocks)?;
         profile::sinks(self.ask, &classes, drawings, style, false)
     }
 

@@ -12,7 +12,7 @@ use views::script as view;
 const PRINT: i32 = 10;
 /// Intervals that are later than this, ns, are left out.
 const LATEST: u64 = 1_000_000_000;
-/// Over a trace, all but so many at once.
+/// Over a trace, all but this many at once.
 const MOST_TICKS: u64 = 10_000_000;
 
 impl Script {

@@ -3,7 +3,7 @@
 use super::change;
 use crate::profile::tree::{Kind, Node, Tree};
 
-/// What a colour tells.
+/// What a colour means.
 pub enum Colours {
     /// Kind and module; functions of a module differ a little.
     ByModule,
