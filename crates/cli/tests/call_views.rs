@@ -112,23 +112,8 @@ fn record(dir: &Path) {
 
 /// Records a trace with other names.
 fn record_with(dir: &Path, names: Vec<Vec<u8>>) {
-    let config = Config {
-        dir: dir.into(),
-        max_size: None,
-        flight: None,
-        command: "program".into(),
-        backend: "fake".into(),
-        classes: Vec::new(),
-        realtime_offset: 0,
-        utc_offset: 0,
-        select: None,
-        machine_in_part: None,
-        no_duration: false,
-        packed: false,
-        filter: None,
-        string: 32,
-        said: Vec::new(),
-    };
+    let config =
+        Config { dir: dir.into(), command: "program".into(), backend: "fake".into(), string: 32, ..Config::default() };
     let recorder = Recorder::new(&config).expect("a recorder");
     let mut pump =
         Pump::new(Source::new(Box::new(Calls { over: false, names }), Some(recorder)), Selection::all(), Vec::new());

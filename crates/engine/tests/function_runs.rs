@@ -175,20 +175,11 @@ fn live(parts: &[Part]) -> String {
 fn config(dir: &Path) -> Config {
     Config {
         dir: dir.into(),
-        max_size: None,
-        flight: None,
         command: "none".into(),
         backend: "fake".into(),
-        classes: Vec::new(),
         realtime_offset: 1_700_000_000_000_000_000,
-        utc_offset: 0,
-        select: None,
-        machine_in_part: None,
-        no_duration: false,
-        packed: false,
-        filter: None,
         string: 32,
-        said: Vec::new(),
+        ..Config::default()
     }
 }
 
@@ -382,7 +373,7 @@ fn babeltrace2_reads_them_in_the_same_order() {
     assert_eq!(theirs, ours, "{text}");
 }
 
-/// So many runs of 1000 records each, by two threads, after the names of their functions.
+/// This many runs of 1000 records each, by two threads, after the names of their functions.
 fn many(runs: u64) -> Vec<Part> {
     let s = |n: u64| zero() + n * 100_000;
     let mut parts = vec![function(s(1), MAIN, "main"), function(s(1), WORK, "_ZN4acme4workEi")];

@@ -22,7 +22,7 @@ use testkit::Scratch;
 use views::View;
 use views::text::Text;
 
-/// A backend that has made so many calls of getppid and lost two.
+/// A backend that has made this many calls of getppid and lost two.
 struct Fake {
     left: u64,
     stopped: bool,
@@ -108,23 +108,8 @@ fn shown(source: Source<'_>, most: usize, fails: bool) -> (String, Vec<Error>, u
 }
 
 fn recorder(dir: &Path) -> Recorder {
-    let config = Config {
-        dir: dir.into(),
-        max_size: None,
-        flight: None,
-        command: "none".into(),
-        backend: "fake".into(),
-        classes: Vec::new(),
-        realtime_offset: 0,
-        utc_offset: 0,
-        select: None,
-        machine_in_part: None,
-        no_duration: false,
-        packed: false,
-        filter: None,
-        string: 32,
-        said: Vec::new(),
-    };
+    let config =
+        Config { dir: dir.into(), command: "none".into(), backend: "fake".into(), string: 32, ..Config::default() };
     Recorder::new(&config).expect("a recorder")
 }
 

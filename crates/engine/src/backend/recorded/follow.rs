@@ -5,11 +5,10 @@
 //! is stored later than that is delivered when it is there, so that each stream is delivered whole.
 
 use super::Progress;
-use crate::control::{self, Order, State};
+use super::past::Past;
 use crate::error::{Error, Result};
-use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::backend::{Deliver, Polled};
 use crate::pipeline::functions::shown_name;
-use crate::stats::Report;
 use ctf::trace::{Found, Trace};
 use events::StreamId;
 use events::hash::Table;
@@ -21,7 +20,42 @@ use sys::time;
 /// Events of this age have been stored by the recorder, ns.
 pub(super) const SETTLED: u64 = 1_200_000_000;
 /// The interval between two reads of the directory, ns.
-pub(super) const PERIOD: u64 = 200_000_000;
+const PERIOD: u64 = 200_000_000;
+
+/// When directories are read again, how far that is, and why it has ended.
+#[derive(Default)]
+pub(super) struct Pace {
+    next: u64,
+    pub(super) progress: Arc<Progress>,
+    stopped: bool,
+    trouble: Option<String>,
+}
+
+impl Pace {
+    /// The moment, if directories are to be read now; else the result of the round.
+    pub(super) fn due(&mut self) -> std::result::Result<u64, Polled> {
+        let now = time::monotonic();
+        if self.stopped || now < self.next {
+            return Err(Polled { events: 0, ended: self.stopped });
+        }
+        self.next = now + PERIOD;
+        Ok(now)
+    }
+
+    /// The end, because a directory cannot be read.
+    pub(super) fn failed(&mut self, e: &Error) -> Polled {
+        self.trouble = Some(e.to_string());
+        Polled { events: 0, ended: true }
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    pub(super) fn take_trouble(&mut self) -> Option<String> {
+        self.trouble.take()
+    }
+}
 
 /// The reader of a trace whose recording is still running.
 pub struct Following {
@@ -32,34 +66,45 @@ pub struct Following {
     next_of: Table<StreamId, u64>,
     /// No event after this is wanted.
     to: u64,
-    /// When the directory is read again.
-    next: u64,
     /// Names of functions from before the window are still to be delivered.
     names_due: bool,
-    progress: Arc<Progress>,
-    stopped: bool,
-    trouble: Option<String>,
+    pace: Pace,
 }
 
 impl Following {
     /// The events of a window of time, ns of the monotonic clock, both ends included.
     pub fn new(dir: PathBuf, from: u64, to: u64) -> Following {
-        Following {
-            dir,
-            from,
-            next_of: Table::default(),
-            to,
-            next: 0,
-            names_due: true,
-            progress: Arc::default(),
-            stopped: false,
-            trouble: None,
-        }
+        Following { dir, from, next_of: Table::default(), to, names_due: true, pace: Pace::default() }
     }
 
     /// A handle that shows the progress, also later.
     pub fn progress(&self) -> Arc<Progress> {
-        Arc::clone(&self.progress)
+        Arc::clone(&self.pace.progress)
+    }
+
+    /// Delivers what is new up to a moment: how many events.
+    fn deliver(&mut self, trace: &Trace, to: u64, each: &mut dyn Deliver) -> usize {
+        if std::mem::take(&mut self.names_due)
+            && let Some(until) = self.from.checked_sub(1)
+        {
+            let mut before = trace.data.functions_until(&trace.known, until);
+            while let Some((event, stream)) = before.next() {
+                each.event(stream, event);
+            }
+        }
+        let Following { from, next_of, .. } = self;
+        let begins = next_of.clone();
+        let events = trace.data.events_from(&trace.known, |s| *begins.get(&s).unwrap_or(from), to);
+        let (mut events, mut n) = (events.named(shown_name), 0);
+        while let Some((event, stream)) = events.next() {
+            each.event(stream, event);
+            n += 1;
+            if let Some(time) = event.first_chunk() {
+                next_of.insert(stream, u64::from_le_bytes(*time).saturating_add(1));
+            }
+        }
+        self.pace.progress.add(events.bytes_read(), events.events_read());
+        n
     }
 }
 
@@ -72,78 +117,32 @@ pub(super) fn open(dir: &Path) -> Result<Box<Trace>> {
     }
 }
 
-impl Backend for Following {
-    fn name(&self) -> &'static str {
-        "recorded"
-    }
-
-    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
-        let now = time::monotonic();
-        if self.stopped {
-            return Polled { events: 0, ended: true };
-        }
-        if now < self.next {
-            return Polled::default();
-        }
-        self.next = now + PERIOD;
+impl Past for Following {
+    fn next_events(&mut self, each: &mut dyn Deliver) -> Polled {
+        let now = match self.pace.due() {
+            Ok(now) => now,
+            Err(polled) => return polled,
+        };
         let trace = match open(&self.dir) {
             Ok(trace) => trace,
-            Err(e) => {
-                self.trouble = Some(e.to_string());
-                return Polled { events: 0, ended: true };
-            }
+            Err(e) => return self.pace.failed(&e),
         };
         let settled = if trace.live { now.saturating_sub(SETTLED) } else { u64::MAX };
         let to = settled.min(self.to);
-        let mut n = 0;
-        if to >= self.from {
-            if std::mem::take(&mut self.names_due)
-                && let Some(until) = self.from.checked_sub(1)
-            {
-                let mut before = trace.data.functions_until(&trace.known, until);
-                while let Some((event, stream)) = before.next() {
-                    each.event(stream, event);
-                }
-            }
-            let Following { from, next_of, .. } = self;
-            let begins = next_of.clone();
-            let events = trace.data.events_from(&trace.known, |s| *begins.get(&s).unwrap_or(from), to);
-            let mut events = events.named(shown_name);
-            while let Some((event, stream)) = events.next() {
-                each.event(stream, event);
-                n += 1;
-                if let Some(time) = event.first_chunk() {
-                    next_of.insert(stream, u64::from_le_bytes(*time).saturating_add(1));
-                }
-            }
-            self.progress.add(events.bytes_read(), events.events_read());
-        }
-        Polled { events: n, ended: !trace.live || to == self.to }
+        let events = if to >= self.from { self.deliver(&trace, to, each) } else { 0 };
+        Polled { events, ended: !trace.live || to == self.to }
     }
 
-    fn wait(&mut self, timeout: Duration) {
+    fn pause(&mut self, timeout: Duration) {
         std::thread::sleep(timeout);
     }
 
-    fn control(&mut self, _order: Order) -> Result<State> {
-        Err(control::ended())
+    fn end(&mut self) {
+        self.pace.stop();
     }
 
-    fn stop(&mut self) {
-        self.stopped = true;
-    }
-
-    fn streams(&self) -> Vec<StreamId> {
-        Vec::new()
-    }
-
-    /// What was dropped during the recording is reported for the trace as a whole.
-    fn dropped_on(&self, _stream: StreamId) -> u64 {
-        0
-    }
-
-    fn report(&mut self) -> Report {
-        Report { trouble: self.trouble.take().into_iter().collect(), ..Report::default() }
+    fn take_trouble(&mut self) -> Option<String> {
+        self.pace.take_trouble()
     }
 }
 
@@ -168,8 +167,8 @@ mod tests {
     fn new_streams(following: &mut Following) -> Vec<StreamId> {
         let mut all = Vec::new();
         for _ in 0..1000 {
-            following.next = 0;
-            following.poll(true, &mut |stream: StreamId, _: &[u8]| all.push(stream));
+            following.pace.next = 0;
+            following.next_events(&mut |stream: StreamId, _: &[u8]| all.push(stream));
             if !all.is_empty() {
                 break;
             }
@@ -184,20 +183,10 @@ mod tests {
         let dir = Scratch::new("late");
         let config = Config {
             dir: dir.to_path_buf(),
-            max_size: None,
-            flight: None,
             command: "test".into(),
             backend: "none".into(),
-            classes: Vec::new(),
-            realtime_offset: 0,
-            utc_offset: 0,
-            select: None,
-            machine_in_part: None,
-            no_duration: false,
-            packed: false,
-            filter: None,
             string: 32,
-            said: Vec::new(),
+            ..Config::default()
         };
         let mut recorder = Recorder::new(&config).unwrap();
         let began = time::monotonic();
@@ -213,8 +202,8 @@ mod tests {
         recorder.tick(began + 6 * second, |_| 0);
         recorder.tick(began + 9 * second, |_| 0);
         assert_eq!(new_streams(&mut following), [StreamId::MAPS]);
-        following.next = 0;
-        assert_eq!(following.poll(true, &mut |_: StreamId, _: &[u8]| {}).events, 0);
+        following.pace.next = 0;
+        assert_eq!(following.next_events(&mut |_: StreamId, _: &[u8]| {}).events, 0);
         recorder.finish().unwrap();
     }
 }

@@ -7,14 +7,13 @@
 //! A trace that has ended waits for the others, so that the order is that of [`Several`], but for what a recorder stores late
 //! ([`super::follow`]).
 
-use super::follow::{PERIOD, SETTLED, open};
+use super::follow::{Pace, SETTLED, open};
+use super::past::Past;
 use super::several::{Order as OrderOfTraces, Reader, Several};
 use super::{Part, Progress};
-use crate::control::{self, Order, State};
 use crate::error::Result;
-use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::backend::{Deliver, Polled};
 use crate::pipeline::functions::shown_name;
-use crate::stats::Report;
 use ctf::trace::Trace;
 use events::StreamId;
 use events::hash::Table;
@@ -23,7 +22,6 @@ use events::traces::{self, Renumber};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use sys::time;
 
 /// A trace that is followed.
 pub struct Followed {
@@ -71,22 +69,18 @@ impl Followed {
 /// The reader of traces whose recordings run.
 pub struct FollowingSeveral {
     traces: Vec<Followed>,
-    /// When the directories are read again.
-    next: u64,
-    progress: Arc<Progress>,
-    stopped: bool,
-    trouble: Option<String>,
+    pace: Pace,
 }
 
 impl FollowingSeveral {
     /// Of these traces; each has its place in the list for a number.
     pub fn new(traces: Vec<Followed>) -> FollowingSeveral {
-        FollowingSeveral { traces, next: 0, progress: Arc::default(), stopped: false, trouble: None }
+        FollowingSeveral { traces, pace: Pace::default() }
     }
 
     /// A handle that shows the progress, also later.
     pub fn progress(&self) -> Arc<Progress> {
-        Arc::clone(&self.progress)
+        Arc::clone(&self.pace.progress)
     }
 
     /// The traces as they are now. One that cannot be read ends the report of all: it may be what orders the others.
@@ -114,33 +108,22 @@ impl FollowingSeveral {
                 of.delivered(stream, u64::from_le_bytes(*time));
             }
         };
-        while !several.poll(true, &mut deliver).ended {}
+        while !several.next_events(&mut deliver).ended {}
         let progress = several.progress();
-        self.progress.add(progress.bytes(), progress.events());
+        self.pace.progress.add(progress.bytes(), progress.events());
         n
     }
 }
 
-impl Backend for FollowingSeveral {
-    fn name(&self) -> &'static str {
-        "recorded"
-    }
-
-    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
-        let now = time::monotonic();
-        if self.stopped {
-            return Polled { events: 0, ended: true };
-        }
-        if now < self.next {
-            return Polled::default();
-        }
-        self.next = now + PERIOD;
+impl Past for FollowingSeveral {
+    fn next_events(&mut self, each: &mut dyn Deliver) -> Polled {
+        let now = match self.pace.due() {
+            Ok(now) => now,
+            Err(polled) => return polled,
+        };
         let opened = match self.open() {
             Ok(opened) => opened,
-            Err(e) => {
-                self.trouble = Some(e.to_string());
-                return Polled { events: 0, ended: true };
-            }
+            Err(e) => return self.pace.failed(&e),
         };
         let settled = self.settled(&opened, now);
         let untils: Vec<u64> = self.traces.iter().map(|of| of.until(settled.unwrap_or(u64::MAX))).collect();
@@ -149,28 +132,15 @@ impl Backend for FollowingSeveral {
         Polled { events, ended: settled.is_none() || are_over() }
     }
 
-    fn wait(&mut self, timeout: Duration) {
+    fn pause(&mut self, timeout: Duration) {
         std::thread::sleep(timeout);
     }
 
-    fn control(&mut self, _order: Order) -> Result<State> {
-        Err(control::ended())
+    fn end(&mut self) {
+        self.pace.stop();
     }
 
-    fn stop(&mut self) {
-        self.stopped = true;
-    }
-
-    fn streams(&self) -> Vec<StreamId> {
-        Vec::new()
-    }
-
-    /// What was dropped during the recordings is reported for each trace as a whole.
-    fn dropped_on(&self, _stream: StreamId) -> u64 {
-        0
-    }
-
-    fn report(&mut self) -> Report {
-        Report { trouble: self.trouble.take().into_iter().collect(), ..Report::default() }
+    fn take_trouble(&mut self) -> Option<String> {
+        self.pace.take_trouble()
     }
 }

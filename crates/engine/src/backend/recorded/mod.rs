@@ -2,20 +2,17 @@
 
 mod follow;
 mod follow_several;
+mod past;
 mod several;
 
-use crate::control::{self, Order, State};
-use crate::error::Result;
-use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::backend::{Deliver, Polled};
 use crate::pipeline::functions::shown_name;
-use crate::stats::Report;
 use ctf::native::Merged;
 use ctf::trace::Trace;
-use events::StreamId;
 use events::rules::Rules;
+use past::Past;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 pub use follow::Following;
 pub use follow_several::{Followed, FollowingSeveral};
@@ -77,12 +74,8 @@ impl<'t> Recorded<'t> {
     }
 }
 
-impl Backend for Recorded<'_> {
-    fn name(&self) -> &'static str {
-        "recorded"
-    }
-
-    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+impl Past for Recorded<'_> {
+    fn next_events(&mut self, each: &mut dyn Deliver) -> Polled {
         let mut n = 0;
         while let Some((event, stream)) = self.before.as_mut().and_then(Merged::next) {
             each.event(stream, event);
@@ -100,31 +93,11 @@ impl Backend for Recorded<'_> {
         Polled { events: n, ended }
     }
 
-    fn rules(&self) -> Option<Arc<dyn Rules>> {
+    fn redacted(&self) -> Option<Arc<dyn Rules>> {
         self.rules.clone()
     }
 
-    /// Never sleeps: what is recorded is there.
-    fn wait(&mut self, _timeout: Duration) {}
-
-    fn control(&mut self, _order: Order) -> Result<State> {
-        Err(control::ended())
-    }
-
-    fn stop(&mut self) {
+    fn end(&mut self) {
         self.stopped = true;
-    }
-
-    fn streams(&self) -> Vec<StreamId> {
-        Vec::new()
-    }
-
-    /// What was dropped during the recording is reported for the trace as a whole.
-    fn dropped_on(&self, _stream: StreamId) -> u64 {
-        0
-    }
-
-    fn report(&mut self) -> Report {
-        Report::default()
     }
 }

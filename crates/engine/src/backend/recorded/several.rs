@@ -5,12 +5,10 @@
 //!  trace ─► Merged ────────────────────────► Renumber ─► head ─┴► the first of all heads ─► Deliver
 //! ```
 
+use super::past::Past;
 use super::{Progress, ROUND};
-use crate::control::{self, Order as Command, State};
-use crate::error::Result;
-use crate::pipeline::backend::{Backend, Deliver, Polled};
+use crate::pipeline::backend::{Deliver, Polled};
 use crate::pipeline::functions::shown_name;
-use crate::stats::Report;
 use ctf::native::Merged;
 use ctf::trace::Trace;
 use events::StreamId;
@@ -19,7 +17,6 @@ use events::traces::Renumber;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// In which order events of different traces come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,12 +127,8 @@ impl<'t> Several<'t> {
     }
 }
 
-impl Backend for Several<'_> {
-    fn name(&self) -> &'static str {
-        "recorded"
-    }
-
-    fn poll(&mut self, _room: bool, each: &mut dyn Deliver) -> Polled {
+impl Past for Several<'_> {
+    fn next_events(&mut self, each: &mut dyn Deliver) -> Polled {
         let mut n = 0;
         let ended = loop {
             if self.stopped || n >= ROUND {
@@ -160,32 +153,12 @@ impl Backend for Several<'_> {
         Polled { events: n, ended }
     }
 
-    /// Never sleeps: what is recorded is there.
-    fn wait(&mut self, _timeout: Duration) {}
-
-    fn control(&mut self, _order: Command) -> Result<State> {
-        Err(control::ended())
-    }
-
-    fn stop(&mut self) {
-        self.stopped = true;
-    }
-
-    fn streams(&self) -> Vec<StreamId> {
-        Vec::new()
-    }
-
-    fn rules(&self) -> Option<Arc<dyn Rules>> {
+    fn redacted(&self) -> Option<Arc<dyn Rules>> {
         self.rules.clone()
     }
 
-    /// What was dropped during the recordings is reported for each trace as a whole.
-    fn dropped_on(&self, _stream: StreamId) -> u64 {
-        0
-    }
-
-    fn report(&mut self) -> Report {
-        Report::default()
+    fn end(&mut self) {
+        self.stopped = true;
     }
 }
 
@@ -204,20 +177,10 @@ mod tests {
     fn recorded(dir: &Scratch, base: u64, times: &[u64]) -> Trace {
         let config = Config {
             dir: dir.to_path_buf(),
-            max_size: None,
-            flight: None,
             command: "test".into(),
             backend: "none".into(),
-            classes: Vec::new(),
-            realtime_offset: 0,
-            utc_offset: 0,
-            select: None,
-            machine_in_part: None,
-            no_duration: false,
-            packed: false,
-            filter: None,
             string: 32,
-            said: Vec::new(),
+            ..Config::default()
         };
         let mut recorder = Recorder::new(&config).unwrap();
         for time in times {
@@ -241,7 +204,7 @@ mod tests {
             assert_eq!(traces::own(ev.tid()), 1);
             all.push((ev.time(), traces::of(ev.tid())));
         };
-        while !several.poll(true, &mut each).ended {}
+        while !several.next_events(&mut each).ended {}
         assert_eq!(several.progress().events(), all.len() as u64);
         all
     }

@@ -8,23 +8,7 @@ use events::layout::Layout;
 use testkit::Scratch;
 
 fn config(dir: &Scratch) -> Config {
-    Config {
-        dir: dir.to_path_buf(),
-        max_size: None,
-        flight: None,
-        command: "test".into(),
-        backend: "none".into(),
-        classes: Vec::new(),
-        realtime_offset: 0,
-        utc_offset: 0,
-        select: None,
-        machine_in_part: None,
-        no_duration: false,
-        packed: false,
-        filter: None,
-        string: 32,
-        said: Vec::new(),
-    }
+    Config { dir: dir.to_path_buf(), command: "test".into(), backend: "none".into(), string: 32, ..Config::default() }
 }
 
 /// No thread, as where the limit of processes is reached.
