@@ -5,14 +5,20 @@
 //! and `NAME_count`. Spans ([`events::Extent`]) have `entry_time` (so called because there are arguments named `start`), `ret`,
 //! `cpu_entry` and `cpu_exit`; where an argument of a class made at run time has that name, an underscore follows.
 
-use crate::format::Format;
-use crate::model::{
-    Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, Metadata, StreamClass, StructType, Type,
-};
-use events::generated::P_SIGNAL;
+mod known;
+mod streams;
+
+use crate::model::{Base, ByteOrder, Encoding, EventClass, Field, IntType, Label, StructType, Type};
 use events::layout::{Layout, Shape, TailSpec};
-use events::schema::{Class, Extent, Schema};
+use events::schema::Schema;
 use events::types::{Fmt, Int, Mem, Struct, Table, TableKind};
+
+pub use known::known;
+pub(crate) use streams::has_packets;
+pub use streams::{
+    CLOCK, FUNCTIONS_CLASS, STREAM_CLASS, TSC, functions_class, has_functions, has_values, packet_context,
+    packet_header, stream_class,
+};
 
 /// An enumeration with more labels than this is shown as a number: labels cost every reader time to open the trace.
 const MAX_LABELS: usize = 40;
@@ -264,256 +270,12 @@ fn size(ty: &Type) -> u64 {
     }
 }
 
-/// The name of the clock of all streams.
-pub const CLOCK: &str = "mono";
-/// The id of the class of streams of events.
-pub const STREAM_CLASS: u64 = 0;
-
-/// The class of streams of events, with every event class that codegen knows.
-pub fn stream_class() -> StreamClass {
-    StreamClass {
-        id: STREAM_CLASS,
-        packet_context: Some(packet_context(Format::NOW)),
-        event_header: Some(structure(vec![time("timestamp"), unsigned("id", 16)])),
-        event_context: Some(structure(vec![hex("cap", 16), unsigned("tid", 32), unsigned("pid", 32)])),
-        events: events::generated::SCHEMAS.iter().map(|s| event_class(s)).collect(),
-    }
-}
-
-/// A point in time.
-fn time(name: &str) -> Field {
-    field(name, Type::Int(IntType { align: 64, clock: Some(CLOCK.into()), ..IntType::unsigned(64) }))
-}
-
-/// The context of each packet in this version of the format.
-pub fn packet_context(format: Format) -> StructType {
-    let mut context = vec![
-        time("timestamp_begin"),
-        time("timestamp_end"),
-        unsigned("content_size", 64),
-        unsigned("packet_size", 64),
-        unsigned("packet_seq_num", 64),
-        unsigned("events_discarded", 64),
-        unsigned("cpu_id", 32),
-    ];
-    match format {
-        Format::V1 => context.push(hex("reserved", 32)),
-        Format::V2 | Format::V3 | Format::V4 | Format::V5 => {
-            context.push(scope());
-            context.push(unsigned("stream_enabling", 16));
-            context.push(unsigned("stream_scope_id", 32));
-            context.push(hex("reserved", 32));
-        }
-    }
-    structure(context)
-}
-
-fn scope() -> Field {
-    let label = |(name, n): (&str, i128)| Label { name: name.into(), first: n, last: n };
-    let scopes = [("cpu", 0), ("thread", 1), ("process", 2), ("session", 3)].map(label);
-    field("stream_scope", Type::Enum(IntType::unsigned(16), scopes.to_vec()))
-}
-
-/// The name of the clock of function records: the time stamp counter.
-pub const TSC: &str = "tsc";
-/// The id of the class of streams of function records.
-pub const FUNCTIONS_CLASS: u64 = 1;
-
-/// The class of streams of function records: records as [`events::functions`] has them, packets as [`crate::packet`] has them.
-/// `values`: records may have values, with words as the module `records` has them then.
-pub fn functions_class(values: bool) -> StreamClass {
-    let tsc = |bits, align| Type::Int(IntType { align, clock: Some(TSC.into()), ..IntType::unsigned(bits) });
-    // A struct is aligned as its members: these are not on bytes.
-    let bits = |name, n| StructType {
-        align: 1,
-        fields: vec![field(name, Type::Int(IntType { align: 1, ..IntType::unsigned(n) }))],
-    };
-    let mut header = vec![field("timestamp", tsc(32, 8))];
-    let id_bits = if values { 2 } else { 1 };
-    header.extend(bits("id", id_bits).fields);
-    let event = |id, schema: &Schema| EventClass {
-        id,
-        name: schema.name.into(),
-        loglevel: None,
-        context: None,
-        fields: Some(bits("function", 32 - id_bits)),
-    };
-    let with_values = |class: EventClass| {
-        // They lie on bytes, but a field that says so would move the ones before it there.
-        let byte = Box::new(Type::Int(IntType { align: 1, ..IntType::unsigned(8) }));
-        let mut fields = bits("function", 32 - id_bits);
-        fields.fields.extend(bits("values_length", 16).fields);
-        fields.fields.push(field("values", Type::Sequence(byte, vec!["values_length".into()])));
-        EventClass { id: class.id + 2, fields: Some(fields), ..class }
-    };
-    StreamClass {
-        id: FUNCTIONS_CLASS,
-        packet_context: Some(structure(vec![
-            field("timestamp_begin", tsc(64, 64)),
-            field("timestamp_end", tsc(64, 64)),
-            unsigned("content_size", 64),
-            unsigned("packet_size", 64),
-            unsigned("packet_seq_num", 64),
-            unsigned("events_discarded", 64),
-            hex("reserved", 32),
-            scope(),
-            unsigned("stream_enabling", 16),
-            unsigned("tid", 32),
-            unsigned("pid", 32),
-            unsigned("thread_number", 32),
-            hex("reserved_too", 32),
-            unsigned("first_tsc", 64),
-            unsigned("first_monotonic", 64),
-            unsigned("last_tsc", 64),
-            unsigned("last_monotonic", 64),
-        ])),
-        event_header: Some(structure(header)),
-        event_context: None,
-        events: match [event(0, events::functions::entry()), event(1, events::functions::exit())] {
-            plain if !values => plain.into(),
-            plain => plain.iter().cloned().chain(plain.clone().map(with_values)).collect(),
-        },
-    }
-}
-
-/// Whether a trace has function records that [`crate::packet`] reads.
-pub fn has_functions(metadata: &Metadata) -> bool {
-    let of = |values| metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class(values));
-    of(false) || of(true)
-}
-
-/// Whether its function records may have values.
-pub fn has_values(metadata: &Metadata) -> bool {
-    metadata.stream(FUNCTIONS_CLASS) == Some(&functions_class(true))
-}
-
-/// What each packet of trapline begins with.
-pub fn packet_header() -> StructType {
-    structure(vec![
-        hex("magic", 32),
-        field("uuid", Type::Array(Box::new(Type::Int(IntType::unsigned(8))), 16)),
-        unsigned("stream_id", 32),
-        unsigned("stream_instance_id", 64),
-    ])
-}
-
-/// Whether a trace with this metadata has packets that [`crate::packet`] reads, in this version of the format.
-pub(crate) fn has_packets(metadata: &Metadata, format: Format) -> bool {
-    let stream = metadata.stream(STREAM_CLASS);
-    metadata.packet_header.as_ref() == Some(&packet_header())
-        && stream.is_some_and(|s| s.packet_context.as_ref() == Some(&packet_context(format)))
-        && (format < Format::V3
-            || metadata.stream(FUNCTIONS_CLASS).is_none_or(|s| *s == functions_class(format >= Format::V4)))
-}
-
-/// Maps the classes of a trace to those of this program: by id, `None` where the trace's class has another layout, or another name.
-pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
-    let own: std::collections::HashMap<String, EventClass> =
-        stream_class().events.into_iter().map(|e| (e.name.clone(), e)).collect();
-    let Some(stream) = metadata.stream(STREAM_CLASS) else { return Vec::new() };
-    let mut all = Vec::new();
-    for class in &stream.events {
-        let id = usize::try_from(class.id).unwrap_or(usize::MAX);
-        if id > usize::from(u16::MAX) {
-            continue;
-        }
-        if all.len() <= id {
-            all.resize(id + 1, None);
-        }
-        all[id] = match own.get(&class.name) {
-            Some(o) if o.fields == class.fields => Some(o.id as u16),
-            Some(o) => captured(o.id as u16, class),
-            None => made(class),
-        };
-    }
-    all
-}
-
-/// Makes the class of a probe that codegen does not know: what [`event_class`] has made of it has its arguments, in order.
-fn made(class: &EventClass) -> Option<u16> {
-    let fields = &class.fields.as_ref()?.fields;
-    let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
-    // An argument has 64 bits: only the processors of a span have 16, and only capture bits are an array of bytes.
-    let wide = |f: &Field| matches!(&f.ty, Type::Int(i) | Type::Enum(i, _) if i.size == 64);
-    let is_span = matches!(&fields.first()?.ty, Type::Int(i) if i.size == 16);
-    let (extent, not_args) = if is_span { (Extent::Span, 2) } else { (Extent::Point, 0) };
-    let more_caps = fields.iter().any(|f| matches!(f.ty, Type::Array(_, MORE_CAPS)));
-    let first = fields.iter().enumerate().filter(|(_, f)| wide(f)).nth(not_args).map_or(fields.len(), |(i, _)| i);
-    let mut args = Vec::new();
-    for f in &fields[first..] {
-        let (name, ty) = match (&f.ty, f.name.strip_suffix("_ptr")) {
-            (Type::Int(_), Some(name)) if find(name).is_some() => {
-                (name, pointed(find(name)?, find(&format!("{name}_count")).is_some())?)
-            }
-            (Type::Int(i), _) if i.size == 64 => {
-                let fmt = match i.base {
-                    Base::Hexadecimal if is_stack(&f.name) => Fmt::Stack,
-                    Base::Hexadecimal => Fmt::Hex,
-                    Base::Octal => Fmt::Oct,
-                    _ => Fmt::Dec,
-                };
-                let plain = events::types::Type::Int(Int { size: 8, signed: i.signed, fmt });
-                (f.name.as_str(), events::io_uring::field_of(&class.name, &f.name).unwrap_or(plain))
-            }
-            (Type::Enum(i, _), _) if i.size == 64 => {
-                (f.name.as_str(), events::io_uring::field_of(&class.name, &f.name)?)
-            }
-            // Pads, tails and their counts.
-            _ => continue,
-        };
-        args.push(events::dynamic::Field { name: name.into(), ty });
-    }
-    let schema = events::dynamic::shaped(&class.name, extent, more_caps, &args).ok()?;
-    (event_class(schema).fields == class.fields).then_some(schema.id)
-}
-
-/// Whether a number of this name is the id of a stack.
-fn is_stack(name: &str) -> bool {
-    events::stacks::FIELDS.contains(&name)
-}
-
-/// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.
-fn captured(base: u16, class: &EventClass) -> Option<u16> {
-    let base = events::registry::by_id(base).filter(|s| s.class == Class::Syscall || s.id == P_SIGNAL.id)?;
-    let fields = &class.fields.as_ref()?.fields;
-    let find = |name: &str| fields.iter().find(|f| f.name == name).map(|f| &f.ty);
-    let mut captures = Vec::new();
-    for f in fields {
-        let own = |name: &str| base.args.iter().any(|a| plain(a.name) == name);
-        if let Type::Int(i) = &f.ty
-            && i.size == 64
-            && is_stack(&f.name)
-            && !own(&f.name)
-        {
-            let id = Int { size: 8, signed: false, fmt: Fmt::Stack };
-            captures.push(events::dynamic::Field { name: f.name.clone(), ty: events::types::Type::Int(id) });
-            continue;
-        }
-        let Some(name) = f.name.strip_suffix("_ptr").filter(|name| !own(name)) else { continue };
-        // An argument may have this name too.
-        let Some(read) = find(name) else { continue };
-        let ty = pointed(read, find(&format!("{name}_count")).is_some())?;
-        captures.push(events::dynamic::Field { name: name.into(), ty });
-    }
-    let schema = events::dynamic::with_captures(base, &captures).ok()?;
-    (event_class(schema).fields == class.fields).then_some(schema.id)
-}
-
-/// The type of a captured address, by the type of the memory that was read there.
-fn pointed(ty: &Type, counted: bool) -> Option<events::types::Type> {
-    use events::types::{StrKind, Type as T};
-    Some(match ty {
-        Type::Str(_) => T::Str(StrKind::Text),
-        Type::Sequence(element, _) if counted && matches!(**element, Type::Struct(_)) => T::Strv,
-        Type::Sequence(..) if counted => T::Ptr { elem: events::dynamic::ADDRESS, len: Some(events::dynamic::READ) },
-        Type::Sequence(..) => T::Bytes(events::dynamic::READ),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::known::{captured, made};
     use super::*;
+    use crate::model::{Metadata, StreamClass};
+    use events::schema::Extent;
     use std::collections::HashSet;
 
     /// Bytes of the fields before the first one whose place depends on the contents.

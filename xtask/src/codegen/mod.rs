@@ -1,6 +1,7 @@
 //! `cargo xtask codegen [--check]`: `tables/*.def` → `crates/events/src/generated/*.rs`.
 
 mod emit;
+mod names;
 mod parse;
 
 use anyhow::{Result, bail};
@@ -16,7 +17,7 @@ pub fn read(root: &Path) -> Result<Tables> {
 
 /// File name and contents of everything that is generated.
 fn generate(tables: &Tables) -> Result<Vec<(&'static str, String)>> {
-    let names = emit::Names::new(tables)?;
+    let names = names::Names::new(tables)?;
     let module = "//! Data written by `cargo xtask codegen`.\n\npub mod errno;\npub mod flags;\npub mod structs;\npub mod switches;\nmod syscalls;\n\npub use syscalls::*;\n";
     Ok(vec![
         ("mod.rs", module.to_string()),

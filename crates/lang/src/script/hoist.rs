@@ -10,11 +10,14 @@
 //! Invariant: an expression that is moved depends on leaves, constants and memory, and changes nothing.
 
 mod known;
+mod loops;
+mod statements;
 
 use super::ir::{Cond, Expr, Hoisted, Int, Kind, Leaf, Place, Program, Stmt, What};
 use super::types::{Space, Type};
-use crate::ir::{Cmp, Leaf as Of};
+use crate::ir::Leaf as Of;
 use known::Known;
+use statements::{assigned, returns_early};
 use std::collections::BTreeSet;
 
 /// The most that a clause may read so.
@@ -23,7 +26,7 @@ const MOST: usize = 24;
 const BUFFER: u32 = 256;
 /// A loop with more rounds is not written out.
 const MOST_ROUNDS: usize = 64;
-/// So many expressions are looked at while loops of a clause are written out.
+/// This many expressions are looked at while loops of a clause are written out.
 const MOST_LOOKED_AT: usize = 20_000;
 
 /// What an expression of memory reads.
@@ -158,89 +161,6 @@ fn leaf_names(e: &Expr, leaves: &[Leaf], out: &mut Vec<String>) {
     match &e.kind {
         Kind::Leaf(i) => out.extend(leaves.get(*i).map(|l| format!("{:?}", l.what))),
         _ => Read::of(e).iter().flat_map(Read::numbers).for_each(of),
-    }
-}
-
-/// Whether a function may return before the end of its statements.
-fn returns_early(list: &[Stmt]) -> bool {
-    fn count(list: &[Stmt]) -> usize {
-        let of = |s: &Stmt| match s {
-            Stmt::Return => 1,
-            Stmt::If(arms, rest) => arms.iter().map(|a| count(&a.1)).sum::<usize>() + count(rest),
-            Stmt::While(_, list, _)
-            | Stmt::Repeat(_, list)
-            | Stmt::Block(list)
-            | Stmt::Range(_, _, _, list, _)
-            | Stmt::Each(_, _, list) => count(list),
-            _ => 0,
-        };
-        list.iter().map(of).sum()
-    }
-    fn ends(list: &[Stmt]) -> usize {
-        match list.last() {
-            Some(Stmt::Return) => 1,
-            Some(Stmt::Block(list)) => ends(list),
-            _ => 0,
-        }
-    }
-    count(list) > ends(list)
-}
-
-/// The variables that statements assign to.
-fn assigned(list: &[Stmt], to: &mut BTreeSet<usize>) {
-    for s in list {
-        match s {
-            Stmt::Set(Place::Var(var), _) | Stmt::Change(Place::Var(var), ..) => _ = to.insert(*var),
-            Stmt::If(arms, rest) => {
-                arms.iter().for_each(|(_, list)| assigned(list, to));
-                assigned(rest, to);
-            }
-            Stmt::While(_, list, _) | Stmt::Repeat(_, list) | Stmt::Block(list) | Stmt::Function(list) => {
-                assigned(list, to)
-            }
-            Stmt::Range(var, _, _, list, _) | Stmt::Each(var, _, list) => {
-                to.insert(*var);
-                assigned(list, to);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether a loop with this body is left by `break`, and whether one of its rounds is by `continue`.
-fn jumps(body: &[Stmt]) -> (bool, bool) {
-    let mut all = (false, false);
-    let mut add = |(a, b)| all = (all.0 | a, all.1 | b);
-    for s in body {
-        match s {
-            Stmt::Break => add((true, false)),
-            Stmt::Continue => add((false, true)),
-            Stmt::Block(list) => add(jumps(list)),
-            Stmt::If(arms, rest) => arms.iter().map(|a| &a.1).chain([rest]).for_each(|list| add(jumps(list))),
-            _ => {}
-        }
-    }
-    all
-}
-
-/// `break` of a loop that is written out: it says so, and leaves its round.
-fn mark_breaks(body: &mut Vec<Stmt>, flag: usize) {
-    let set = || Stmt::Set(Place::Var(flag), Expr { kind: Kind::Const(1, false), ty: Type::INT });
-    let mut i = 0;
-    while i < body.len() {
-        match &mut body[i] {
-            Stmt::Break => {
-                body.insert(i, set());
-                i += 1;
-            }
-            Stmt::Block(list) => mark_breaks(list, flag),
-            Stmt::If(arms, rest) => {
-                arms.iter_mut().for_each(|(_, list)| mark_breaks(list, flag));
-                mark_breaks(rest, flag);
-            }
-            _ => {}
-        }
-        i += 1;
     }
 }
 
@@ -492,130 +412,5 @@ impl Moves<'_> {
             let text = Expr { kind, ty: Type::Str(length.saturating_sub(1)) };
             *e = Expr { kind: Kind::Kept(Box::new(e.clone()), Box::new(text)), ty: e.ty.clone() };
         }
-    }
-
-    /// A loop, which is written out where that moves all of its memory, and nothing else does.
-    fn rounds(&mut self, s: &mut Stmt) {
-        let (written, before, outside) = (s.clone(), self.now.clone(), self.writes_out);
-        self.any_round(s);
-        if self.now.left == before.left || self.lookable == 0 {
-            return;
-        }
-        let left = before.left;
-        let as_it_is = std::mem::replace(&mut self.now, before);
-        self.writes_out = true;
-        let out = self.written_out(written);
-        self.writes_out = outside;
-        match out {
-            Some(out) if self.now.left == left && self.lookable > 0 => *s = out,
-            _ => self.now = as_it_is,
-        }
-    }
-
-    /// A loop, whatever its round.
-    fn any_round(&mut self, s: &mut Stmt) {
-        let (mut vars, mut one) = (BTreeSet::new(), None);
-        let body: &mut Vec<Stmt> = match s {
-            Stmt::While(_, body, _) | Stmt::Repeat(_, body) => body,
-            Stmt::Each(var, _, body) => {
-                one = Some(*var);
-                body
-            }
-            Stmt::Range(var, a, b, body, _) => {
-                self.int(a);
-                self.int(b);
-                one = Some(*var);
-                body
-            }
-            _ => return,
-        };
-        assigned(body, &mut vars);
-        vars.extend(self.stepped);
-        vars.retain(|var| self.now.known.is_set(*var));
-        vars.extend(one);
-        self.now.known.vary(&vars);
-        if let Stmt::While(c, ..) = s {
-            self.cond(c);
-        }
-        if let Stmt::While(_, body, _)
-        | Stmt::Repeat(_, body)
-        | Stmt::Each(_, _, body)
-        | Stmt::Range(_, _, _, body, _) = s
-        {
-            self.stmts(body);
-        }
-        self.now.known.vary(&vars);
-    }
-
-    /// The rounds of a loop, one behind the other. None: nobody knows how many there are, or there are too many.
-    fn written_out(&mut self, s: Stmt) -> Option<Stmt> {
-        let (body, condition, mut values) = match s {
-            Stmt::Repeat(n, body) => (body, None, Some((0..i64::from(n), None))),
-            Stmt::Range(var, a, b, body, _) => {
-                let (Int::Const(a), Int::Const(b)) = (self.now.known.pure(&a)?, self.now.known.pure(&b)?) else {
-                    return None;
-                };
-                (body, None, Some((a..b, Some(var))))
-            }
-            Stmt::While(c, body, _) => (body, Some(c), None),
-            _ => return None,
-        };
-        let (breaks, continues) = jumps(&body);
-        if continues {
-            return None;
-        }
-        let blocks = self.now.blocks;
-        let flag = self.first_flag + self.flags;
-        self.flags += usize::from(breaks);
-        let number = |v: i64| Expr { kind: Kind::Const(v, false), ty: Type::INT };
-        let mut out = Vec::new();
-        if breaks {
-            out.push(Stmt::Set(Place::Var(flag), number(0)));
-        }
-        for _ in 0..=MOST_ROUNDS {
-            let mut round = Vec::new();
-            let mut goes_on = true;
-            if let Some(c) = &condition {
-                goes_on = self.now.known.decided(c)?;
-                let mut c = c.clone();
-                self.cond(&mut c);
-                round.push(Stmt::Eval(Expr { kind: Kind::Int(c.into()), ty: Type::Bool }));
-            }
-            if let Some((values, var)) = &mut values {
-                let value = values.next();
-                goes_on = value.is_some();
-                if let (Some(var), Some(v)) = (*var, value) {
-                    round.push(Stmt::Set(Place::Var(var), number(v)));
-                    self.now.known.set(&Place::Var(var), Some(Int::Const(v)));
-                }
-            }
-            if goes_on {
-                let mut body = body.clone();
-                self.stmts(&mut body);
-                if breaks {
-                    mark_breaks(&mut body, flag);
-                }
-                round.push(Stmt::Repeat(1, body));
-            }
-            if breaks {
-                let flag = Int::Value(Box::new(Expr { kind: Kind::Var(flag), ty: Type::INT }));
-                round = vec![Stmt::If(vec![(Cond::Compare(Cmp::Eq, flag, Int::Const(0)), round)], Vec::new())];
-            }
-            out.extend(round);
-            // A block that is a value may leave the loop from within an expression.
-            if self.lookable == 0 || self.now.blocks != blocks {
-                return None;
-            }
-            if !goes_on {
-                if breaks {
-                    let mut vars = BTreeSet::new();
-                    assigned(&body, &mut vars);
-                    vars.extend(self.stepped);
-                    self.now.known.vary(&vars);
-                }
-                return Some(Stmt::Block(out));
-            }
-        }
-        None
     }
 }

@@ -8,7 +8,9 @@
 //! A key is resolved when its first sample is [`SETTLED`] old, because mappings are reported later than samples. Memory is
 //! bounded: where there are too many keys, they are resolved at once.
 
-use engine::pipeline::stacks::{ENDINGS, Ended};
+mod missing;
+
+use engine::pipeline::stacks::Ended;
 use engine::pipeline::world::World;
 use events::hash::Table;
 use events::names::{GUESSED, Names, Stack};
@@ -19,6 +21,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use views::profile::blocked::{BLOCKED, WAKER};
 use views::profile::{Frame, FrameId, Labels, LabelsId, StackId, Stacks, Tally, Unit};
+
+pub use missing::Missing;
 
 /// How old a sample is before its addresses are resolved, ns: mappings come up to 200 ms late.
 const SETTLED: u64 = 500_000_000;
@@ -86,44 +90,6 @@ struct Thread {
     pid: u32,
     comm: Box<[u8]>,
     labels: LabelsId,
-}
-
-/// What a profile lacks.
-#[derive(Clone, Debug, Default)]
-pub struct Missing {
-    /// Samples.
-    pub samples: u64,
-    /// Samples of which there is neither a stack of the process nor one of the kernel.
-    pub without_stack: u64,
-    /// Samples whose stack of the process ended so, by the numbers of [`Ended`].
-    pub ended: [u64; ENDINGS],
-    /// Samples whose stack of the process has guessed frames.
-    pub guessed: u64,
-}
-
-impl Missing {
-    /// Reasons why stacks do not reach the outermost frame, and how many of them.
-    fn cut(&self) -> impl Iterator<Item = (Ended, u64)> + '_ {
-        // Nothing is known of 0, and 1 is whole.
-        Ended::ALL.iter().copied().zip(self.ended).skip(2).filter(|(_, n)| *n > 0)
-    }
-
-    /// What is worth a word in the last line.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if self.without_stack > 0 {
-            lines.push(format!("samples without a stack: {}", self.without_stack));
-        }
-        let cut: u64 = self.cut().map(|(_, n)| n).sum();
-        if cut > 0 {
-            let why: Vec<String> = self.cut().map(|(why, n)| format!("{n}: {}", why.text())).collect();
-            lines.push(format!("stacks that do not reach the outermost frame: {cut} ({})", why.join("; ")));
-        }
-        if self.guessed > 0 {
-            lines.push(format!("stacks with guessed frames: {}", self.guessed));
-        }
-        lines
-    }
 }
 
 /// A profile in the making.

@@ -12,7 +12,7 @@
 //! stopped is repeated or continued as if nothing had happened.
 
 use super::frame;
-use super::threads::Thread;
+use super::thread::Thread;
 use crate::mem;
 use crate::ptrace::{self, Change, Registers, event};
 use std::io;

@@ -12,10 +12,12 @@
 
 mod call;
 mod frame;
+mod thread;
 mod threads;
 
 pub use call::{Caller, Memory, instruction};
-pub use threads::{Thread, Threads, Walk};
+pub use thread::{Thread, Walk};
+pub use threads::Threads;
 
 /// Runs a job that stops threads of other processes, in a thread of its own.
 ///

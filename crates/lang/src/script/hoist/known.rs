@@ -6,9 +6,9 @@ use crate::script::ir::{Clause, Cond, Expr, Int, Kind, Place};
 use crate::script::types::{Space, Type};
 use std::collections::BTreeSet;
 
-/// So many variables of a clause are followed.
+/// This many variables of a clause are followed.
 const MOST_VARS: usize = 256;
-/// So many values of maps are.
+/// This many values of maps are.
 const MOST_VALUES: usize = 16;
 /// Of a number that is made of more, nothing is known.
 const MOST_NODES: usize = 4 * MOST_ROUNDS;
@@ -205,7 +205,7 @@ impl Known {
         let kind = match &e.kind {
             Kind::Load(address, space) => Kind::Load(Box::new(self.number(address)?), *space),
             Kind::Strings(address, space) => Kind::Strings(Box::new(self.number(address)?), *space),
-            // A buffer of so many bytes.
+            // A buffer of this many bytes.
             Kind::Call("buf at", args) => match &args[..] {
                 [address, Expr { kind: Kind::Const(..), .. }, Expr { kind: Kind::Const(user, _), .. }] => {
                     let space = if *user != 0 { Space::User } else { Space::Kernel };
