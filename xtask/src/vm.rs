@@ -33,6 +33,7 @@ const TESTS: &[&str] = &[
     "kernel_functions::",
     "ending::",
     "captures::",
+    "probe_sessions::",
     "probes::",
     "accounting::",
     "wheres::",

@@ -116,7 +116,7 @@ fn read(trace: &Path, complaint: Option<&str>) -> Option<Vec<Event>> {
     Some(text.lines().map(|l| Event::parse(l).unwrap_or_else(|| panic!("not an event: {l}"))).collect())
 }
 
-/// Whether babeltrace2 reads so many events from a trace without a word, and the same ones as `trapline report`.
+/// Whether babeltrace2 reads this many events from a trace without a word, and the same ones as `trapline report`.
 #[track_caller]
 pub fn check(user: User, trace: &Path, events: u64) -> Vec<Event> {
     let Some(found) = read(trace, None) else { return Vec::new() };

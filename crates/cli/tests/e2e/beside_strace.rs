@@ -57,7 +57,7 @@ fn difference(strace: &[String], own: &[String]) -> Option<String> {
     })
 }
 
-/// Runs a command under both, and compares; at least so many lines.
+/// Runs a command under both, and compares; at least this many lines.
 #[track_caller]
 fn same(at_least: usize, command: &[&str]) {
     let dir = lab::scratch();

@@ -66,7 +66,7 @@ fn complete(stats: &Value) -> (u64, u64) {
     (ended.get("the outermost frame was reached").and_then(Value::as_u64).unwrap_or(0), all)
 }
 
-/// At least so many of a hundred stacks are whole.
+/// At least this many of a hundred stacks are whole.
 #[track_caller]
 fn are_complete(stats: &Value, percent: u64) {
     let (whole, all) = complete(stats);

@@ -140,7 +140,7 @@ fn a_reader_that_is_killed_leaves_what_it_has_read_and_its_command() {
 type ByThread = BTreeMap<u32, u64>;
 
 /// What eight threads on two processors have made and what `record -a` has of it, with rings of 64 KiB: calls made, calls decoded, and how
-/// many were dropped. `every`: after so many calls a thread sleeps for 1 ms; 0 for never.
+/// many were dropped. `every`: after this many calls a thread sleeps for 1 ms; 0 for never.
 fn eight_threads(program: &str, calls: &str, every: &str) -> (ByThread, ByThread, u64) {
     let dir = lab::scratch();
     let mut threads = lab::as_user(User::Me, &[program, "8", calls, every])

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use testkit::{PATH, open_to_all};
 pub use testkit::{compiled, has, is_root, skip};
 
-/// How long any run may take before it is killed and the test fails; TRAPLINE_TEST_LIMIT says so many seconds, for slow machines.
+/// How long any run may take before it is killed and the test fails; TRAPLINE_TEST_LIMIT says this many seconds, for slow machines.
 fn limit() -> Duration {
     let said = std::env::var("TRAPLINE_TEST_LIMIT").ok().and_then(|s| s.parse().ok());
     Duration::from_secs(said.unwrap_or(60))

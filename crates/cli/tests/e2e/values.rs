@@ -55,7 +55,7 @@ fn values_of_c_are_exact_and_pointers_that_lead_nowhere_are_addresses() {
         // A structure of which a part is not there is not shown in part.
         let half = lines.iter().any(|l| l.starts_with("pointed(p=0x") && l.contains("ff8, q=NULL) = 0x"));
         assert!(half, "{level}: {}", lines.join("\n"));
-        // Whatever another thread writes meanwhile: so many characters, and nothing behind them.
+        // Whatever another thread writes meanwhile: this many characters, and nothing behind them.
         let changing: Vec<&String> = lines.iter().filter(|l| l.starts_with("changing(")).collect();
         let is_text = |l: &&String| {
             let text = l.strip_prefix("changing(s=\"").and_then(|l| l.strip_suffix("\") = 1;"));
