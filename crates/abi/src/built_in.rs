@@ -173,7 +173,7 @@ pub const STOP: u64 = 1;
 /// Bit of [`Choice::Flags`]: the main thread may call the functions.
 pub const MAIN: u64 = 2;
 
-/// A call that tracers are told of, in its thread.
+/// A call as tracers see it, in its thread.
 pub trait Call {
     /// An option of the tracer that is asked.
     fn option(&self, number: usize) -> u64;

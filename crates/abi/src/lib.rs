@@ -17,7 +17,7 @@
 //!  stubs ──► tracers: their table and rules ([`built_in`])
 //! ```
 //!
-//! Everything is little-endian and laid out by `repr(C)` with explicit padding. Both sides are built from one source; [`VERSION`] tells
+//! Everything is little-endian and laid out by `repr(C)` with explicit padding. Both sides are built from one source; [`VERSION`] distinguishes
 //! a mismatch (an agent of another trapline). Neither side trusts the other: every number that comes from shared memory or a message is
 //! checked before it is used.
 

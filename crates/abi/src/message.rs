@@ -344,7 +344,7 @@ impl<'a> Words<'a> {
         Words(bytes)
     }
 
-    /// So many bytes; zeros where they are missing.
+    /// This many bytes; zeros where they are missing.
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let (bytes, rest) = self.0.split_first_chunk().unwrap_or((&[0; N], &[]));
         self.0 = rest;

@@ -55,7 +55,7 @@ pub struct Area {
     pub at: u64,
     /// Bytes of its contents.
     pub content: u64,
-    /// Of these the first so many are stubs of traced functions, in which the unwinder finds a shadow frame. Hooks' beginnings and other
+    /// The number of those, from the first on, that are stubs of traced functions, in which the unwinder finds a shadow frame. Hooks' beginnings and other
     /// code follow. A multiple of the size of a stub of its variant ([`crate::stub::layout`]).
     pub stubs: u64,
     /// A [`crate::stub::Variant`]. Stubs of the variant Entry have no shadow frame.

@@ -10,7 +10,7 @@
 //! A **record** has 8 bytes: the lower half of the time stamp counter, then a word that is never 0: `function << 1 | exit`. Functions
 //! are numbered from 1 by the collector, for the whole session. The word 1 is [`HIGH`]: the first half is the upper half of the counter
 //! of the records that follow, until the next one; each chunk begins with one. A word with the bit [`VALUES`] is that of a longer record:
-//! 2 bytes with a length follow, and so many bytes of values (`abi::values`); together they are a multiple of 8 bytes. The word is
+//! 2 bytes with a length follow, and bytes of values of that length (`abi::values`); together they are a multiple of 8 bytes. The word is
 //! written when the rest is there.
 //!
 //! A thread owns the chunk that it writes to. It takes a free one, which is all zeros, by changing its state from FREE to OWNED, sets the
@@ -88,7 +88,7 @@ pub struct Control {
     pub heap: AtomicU32,
     /// The time stamp counter, as the collector has last seen it: each of its rounds, about every millisecond.
     pub now: AtomicU64,
-    /// Of allocations, one is recorded for so many bytes, on average; 0: all are.
+    /// Of allocations, one is recorded per this many bytes, on average; 0: all are.
     pub sample: AtomicU64,
 }
 

@@ -159,14 +159,14 @@ pub struct Known {
     pub kind: u32,
     /// 0: it is disabled; else its place in the order of enabling, from 1.
     pub place: u32,
-    /// Calls that no tracer was told of, because there was no memory for their threads.
+    /// Calls that no tracer saw, because there was no memory for their threads.
     pub missed: u64,
-    /// Calls that no tracer was told of, because their threads were in a tracer.
+    /// Calls that no tracer saw, because their threads were in a tracer.
     pub nested: u64,
     /// What it has reported: violations, or complaints of a tracer about itself. Of [`crate::built_in::Kind::Graph`]: the collector's thread, as it
     /// numbers itself, and [`PRELOADED`].
     pub reported: u64,
-    /// Panics of it that the crate `tracer` has caught. It is told of no more calls.
+    /// Panics of it that the crate `tracer` has caught. It gets no more calls.
     pub panics: u64,
 }
 

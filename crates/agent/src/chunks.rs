@@ -40,7 +40,7 @@ pub fn hopeless(local: &Local) -> bool {
             && !is_gone(control)
 }
 
-/// Whether there is room for so many bytes of records, in another chunk if need be. For code that does not block signals.
+/// Whether there is room for this many bytes of records, in another chunk if need be. For code that does not block signals.
 #[inline(always)]
 pub fn has_room(local: &Local, bytes: u64) -> bool {
     let end = local.end.load(Relaxed);
@@ -58,7 +58,7 @@ fn finds_room(local: &Local, bytes: u64) -> bool {
     room
 }
 
-/// Makes room for so many bytes of records. `mask`: the thread's mask of signals, for the time in which it sleeps.
+/// Makes room for this many bytes of records. `mask`: the thread's mask of signals, for the time in which it sleeps.
 pub fn make_room(local: &Local, bytes: u64, mask: u64) -> bool {
     let mut renewed = false;
     loop {

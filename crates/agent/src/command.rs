@@ -62,7 +62,7 @@ fn one(socket: &Descriptor) -> bool {
     let len = (u64::from(request.count) * size_of::<Target>() as u64 + 4096) & !4095;
     let Some(targets) = kernel::reserve(len) else { return false };
     let count = request.count as usize;
-    // SAFETY: so many bytes were reserved.
+    // SAFETY: this many bytes were reserved.
     let text = unsafe { core::slice::from_raw_parts_mut(targets as *mut u8, count * size_of::<Target>()) };
     let served = talk::receive_all(socket, text).is_some()
         && plain::slice(text, count).is_some_and(|targets| obey(socket, &request, targets, plan));

@@ -58,7 +58,7 @@ const PART: u64 = 32 * ROOM;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static END: AtomicU64 = AtomicU64::new(0);
 
-/// Tells debuggers of an area. Only the thread that installs does this.
+/// Registers an area with debuggers. Only the thread that installs does this.
 pub fn add(area: &Area) {
     const VERSION: u64 = 1;
     const REGISTER: u64 = 1;

@@ -41,7 +41,7 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
     // One byte for each area: whether it is there. New memory, which goes when the plan has been carried out.
     let len = (plan.areas.len() as u64 + 4096) & !4095;
     let Some(flags) = kernel::reserve(len) else { return Installed::failure(kernel::ENOMEM) };
-    // SAFETY: so many bytes have been reserved.
+    // SAFETY: this many bytes have been reserved.
     let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(map_area(area, plan.bytes));
@@ -365,7 +365,7 @@ pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
     let len = (plan.areas.len() as u64 + 4096) & !4095;
     let Some(flags) = kernel::reserve(len) else { return plan.patches.len() as u64 };
-    // SAFETY: so many bytes have been reserved.
+    // SAFETY: this many bytes have been reserved.
     let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));

@@ -161,7 +161,7 @@ pub fn abort() -> ! {
 }
 
 /// Where the agent's next mapping goes, if nothing is there: far from modules, because the collector places areas by the mappings that
-/// it was told of before.
+/// it knows already.
 static NEXT: AtomicU64 = AtomicU64::new(0x1100_0000_0000);
 
 /// Maps memory; `at` 0: anywhere. Nothing that exists is replaced. A negative number is an error.
@@ -352,7 +352,7 @@ pub struct MessageHeader {
     pub flags: u64,
 }
 
-/// Has calls on a socket give up after so many seconds.
+/// Has calls on a socket give up after this many seconds.
 pub fn set_timeouts(fd: i32, seconds: u64) {
     let time = [seconds, 0u64];
     for option in [20, 21] {
@@ -384,7 +384,7 @@ pub fn sleep(ns: u64) {
     unsafe { call(NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Sleeps while a word in shared memory has a value, at most so long.
+/// Sleeps while a word in shared memory has a value, at most this long.
 pub fn wait(word: &core::sync::atomic::AtomicU32, value: u32, ns: u64) {
     let time = [0u64, ns];
     let a = [word.as_ptr() as usize, 0, value as usize, time.as_ptr() as usize, 0, 0];

@@ -44,7 +44,7 @@ impl Text {
         if at == 0 {
             return &[];
         }
-        // SAFETY: so many bytes have been written, for good: `free` is for times when nobody uses any.
+        // SAFETY: this many bytes have been written, for good: `free` is for times when nobody uses any.
         unsafe { core::slice::from_raw_parts((at + 8) as *const u8, (at as *const usize).read()) }
     }
 }

@@ -64,7 +64,7 @@ structures! {
     Mapping { start, end, bias, first_page, flags }
 }
 
-/// A value of so many bytes, wherever they lie; None: they are too few.
+/// A value of this many bytes, wherever they lie; None: they are too few.
 pub fn read<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: there are as many bytes, and any are a value.
     bytes.get(..size_of::<T>()).map(|bytes| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
@@ -76,7 +76,7 @@ pub fn bytes<T: Plain>(value: &T) -> &[u8] {
     unsafe { core::slice::from_raw_parts(core::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
-/// So many values that lie one after the other; None: there are fewer, or they are not aligned.
+/// This many values that lie one after the other; None: there are fewer, or they are not aligned.
 pub fn slice<T: Plain>(bytes: &[u8], count: usize) -> Option<&[T]> {
     let part = bytes.get(..count.checked_mul(size_of::<T>())?)?;
     let first = part.as_ptr().cast::<T>();

@@ -36,7 +36,7 @@ const GAP: u64 = 256 << 10;
 const CHAIN: u64 = 64;
 /// Entries that an Exit looks at to find out whether they are left.
 const LOOKS: u32 = 64;
-/// So many entries that other threads have taken are removed at once.
+/// This many entries that other threads have taken are removed at once.
 const MANY_GONE: u32 = 32;
 /// How often a thread waits for an entry that another is about to move, and for how many ns at first and later: a minute in all. The other
 /// may itself wait for memory for its records.

@@ -35,7 +35,7 @@ pub fn header(control: &Control, number: u32) -> Option<&'static ChunkHeader> {
     if number >= control.chunks {
         return None;
     }
-    // SAFETY: `attach` has checked that so many headers lie in the mapping.
+    // SAFETY: `attach` has checked that this many headers lie in the mapping.
     Some(unsafe { &*((address_of(control) + HEADERS as u64) as *const ChunkHeader).add(number as usize) })
 }
 
@@ -62,7 +62,7 @@ pub fn mapped_chunks(control: &Control) -> u32 {
     there.min(control.chunks.into()).max(1) as u32
 }
 
-/// How much of a shared memory of so many bytes is mapped at first.
+/// How much of a shared memory of this many bytes is mapped at first.
 pub fn first(len: u64) -> u64 {
     if permits::grows() { len.min(FIRST) } else { len }
 }

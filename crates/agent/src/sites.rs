@@ -44,7 +44,7 @@ pub fn get(number: u32) -> Option<&'static Site> {
     if number == 0 || number > USED.load(Acquire) {
         return None;
     }
-    // SAFETY: the table has so many entries, and is never unmapped; all fields are atomic.
+    // SAFETY: the table has this many entries, and is never unmapped; all fields are atomic.
     Some(unsafe { &*(TABLE.load(Relaxed) as *const Site).add(number as usize) })
 }
 
@@ -72,7 +72,7 @@ fn add(number: u32, patch: &Patch) -> Option<&'static Site> {
 }
 
 impl Site {
-    /// What trapline is told.
+    /// What is reported to trapline.
     pub fn state(&self) -> abi::tracer::Site {
         let has = |(i, stub): (usize, &AtomicU64)| u32::from(stub.load(Relaxed) != 0) << i;
         abi::tracer::Site {

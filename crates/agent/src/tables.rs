@@ -16,7 +16,7 @@ static TABLES_LEN: AtomicU64 = AtomicU64::new(0);
 static MAPPINGS: [[AtomicU64; 3]; 2] = [const { [const { AtomicU64::new(0) }; 3] }; 2];
 /// The most bytes of each.
 const MOST_MAPPINGS: u64 = 16 << 20;
-/// How often they were set. The lowest bit tells the place.
+/// How often they were set. The lowest bit is the place.
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 
 /// Tables of earlier sessions that could not go yet.
@@ -43,7 +43,7 @@ pub unsafe fn begin(at: u64, len: u64) -> bool {
     true
 }
 
-/// Maps so many bytes of the tables, which have grown. Where that fails, stacks end in the modules that came last.
+/// Maps this many bytes of the tables, which have grown. Where that fails, stacks end in the modules that came last.
 pub fn extend(len: u64) {
     let (at, there) = (TABLES.load(Relaxed), TABLES_LEN.load(Relaxed));
     if at != 0 && there < len && len <= SIZE && permits::grows() && kernel::extend_file(at, there, len) {
@@ -88,7 +88,7 @@ pub fn map_of_process(mappings: &[Mapping]) {
     compiler_fence(SeqCst);
 }
 
-/// Room for so many bytes of mappings, in one of the two places.
+/// Room for this many bytes of mappings, in one of the two places.
 fn room(at: &AtomicU64, mapped: &AtomicU64, len: u64) -> Option<u64> {
     let there = mapped.load(Relaxed);
     let new = len.next_power_of_two().max(1 << 16);

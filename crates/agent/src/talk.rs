@@ -8,7 +8,7 @@ use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// The collector has so many seconds for each step; while it plans, it says that it does ([`Verdict::Wait`]).
+/// The seconds that the collector has for each step; while it plans, it says that it does ([`Verdict::Wait`]).
 pub const PATIENCE: u64 = 10;
 /// Seconds that a message without an answer may take.
 const BRIEF: u64 = 1;
@@ -23,7 +23,7 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 static SLOW: [AtomicU64; SLOWS] = [const { AtomicU64::new(0) }; SLOWS];
 static HOOKED: [AtomicU64; HOOKS] = [const { AtomicU64::new(0) }; HOOKS];
 
-/// Notes where that code is, for what the collector is told. At the start.
+/// Notes where that code is, for reports to the collector. At the start.
 pub fn note_code(slow: &[u64; SLOWS], hooks: &[u64; HOOKS]) {
     SLOW.iter().zip(slow).chain(HOOKED.iter().zip(hooks)).for_each(|(to, at)| to.store(*at, Relaxed));
 }
@@ -65,7 +65,7 @@ impl Maps {
     }
 
     fn text(&self) -> &[u8] {
-        // SAFETY: so many bytes have been read.
+        // SAFETY: this many bytes have been read.
         unsafe { core::slice::from_raw_parts(self.at as *const u8, self.len) }
     }
 
@@ -157,7 +157,7 @@ impl Answer {
     }
 }
 
-/// Tells the collector that the process is about to execute a program, and why the agent cannot follow into it, if so. False: nobody
+/// Reports to the collector that the process is about to execute a program, and why the agent cannot follow into it, if so. False: nobody
 /// listens. Runs in children of vfork(2): nothing of the process is changed.
 pub fn tell_exec(path: &[u8], why: Option<Untraced>) -> bool {
     let Some(socket) = connect(own::socket_name(), BRIEF) else { return false };
@@ -166,7 +166,7 @@ pub fn tell_exec(path: &[u8], why: Option<Untraced>) -> bool {
     send_all(&socket, bytes(&hello(Reason::Exec, 1 + path.len()))) && send_all(&socket, &why) && send_all(&socket, path)
 }
 
-/// Tells it that the kernel has refused the program.
+/// Reports to it that the kernel has refused the program.
 pub fn tell_failed() {
     if let Some(socket) = connect(own::socket_name(), BRIEF) {
         send_all(&socket, bytes(&hello(Reason::Failed, 0)));
@@ -266,7 +266,7 @@ pub fn receive_all(socket: &Descriptor, message: &mut [u8]) -> Option<[Descripto
     Some(descriptors)
 }
 
-/// Maps a file that has at least so many bytes.
+/// Maps a file that has at least this many bytes.
 pub fn map_file(file: &Descriptor, len: u64, protection: usize, flags: usize) -> Option<u64> {
     map_first(file, (len, len), protection, flags)
 }

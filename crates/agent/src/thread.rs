@@ -231,7 +231,7 @@ pub fn give_counts(local: &Local) -> bool {
     true
 }
 
-/// Gives a thread memory for its allocations: so many bytes. It has its shadow stack; signals are blocked.
+/// Gives a thread memory for its allocations: this many bytes. It has its shadow stack; signals are blocked.
 pub fn give_heap(local: &Local, len: u64) -> bool {
     let Some(slot) = slots::at(local.place.load(Relaxed)) else { return false };
     let mut heap = slot.heap.load(Relaxed);
@@ -247,17 +247,17 @@ pub fn give_heap(local: &Local, len: u64) -> bool {
 static MISSED: AtomicU64 = AtomicU64::new(0);
 static NESTED: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a call that no tracer is told of, because there is no memory for the thread.
+/// Counts a call that no tracer sees, because there is no memory for the thread.
 pub fn miss() {
     MISSED.fetch_add(1, Relaxed);
 }
 
-/// Counts a call that no tracer is told of, because the thread is in one.
+/// Counts a call that no tracer sees, because the thread is in one.
 pub fn nest() {
     NESTED.fetch_add(1, Relaxed);
 }
 
-/// Calls that no tracer was told of: without memory, and in tracers.
+/// Calls that no tracer saw: without memory, and in tracers.
 pub fn missed() -> [u64; 2] {
     [MISSED.load(Relaxed), NESTED.load(Relaxed)]
 }

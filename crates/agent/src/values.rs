@@ -20,14 +20,14 @@ pub trait Frame {
     /// The words at a place; None: there is nothing.
     fn place(&self, local: &Local, place: u8, offset: i32) -> Option<[u64; 2]>;
 
-    /// So many bytes of the program's memory as a number; 0 where they cannot be read.
+    /// This many bytes of the program's memory as a number; 0 where they cannot be read.
     #[inline(always)]
     fn word(&self, local: &Local, from: u64, size: usize) -> u64 {
         word(local, from, size)
     }
 }
 
-/// So many bytes of the program's memory as a number; 0 where they cannot be read.
+/// This many bytes of the program's memory as a number; 0 where they cannot be read.
 pub fn word(local: &Local, from: u64, size: usize) -> u64 {
     let mut word = [0; 8];
     let wanted = word.get_mut(..size).unwrap_or_default();
@@ -292,7 +292,7 @@ impl<const N: usize> Values<N> {
         }
     }
 
-    /// Copies the first so many bytes, which are no more than there are.
+    /// Copies this many bytes from the start, which are no more than there are.
     ///
     /// # Safety
     /// The memory is the thread's, and so are 8 bytes behind it.

@@ -15,14 +15,14 @@
 //! tracer::tracer!("calls", Calls, Calls(AtomicU64::new(0)));
 //! ```
 //!
-//! That, built as a `cdylib`, is a tracer: when the library is loaded, it tells the agent of itself, and `trapline tracer enable` can enable
+//! That, built as a `cdylib`, is a tracer: when the library is loaded, it registers itself with the agent, and `trapline tracer enable` can enable
 //! it. In a process without an agent it does nothing. Programs can have tracers in themselves in the same way.
 //!
 //! # What callbacks may do
 //! They run between any two instructions of the program, on its stack, on every thread at once, also in signal handlers:
 //!
 //! - They take no lock and call nothing that may: the program may hold it. malloc, stdio, the loader and most of std are such.
-//! - They return. They neither unwind nor longjmp. A panic is caught here: the tracer is told of no more calls, and `trapline tracer status` says so.
+//! - They return. They neither unwind nor longjmp. A panic is caught here: the tracer gets no more calls, and `trapline tracer status` says so.
 //! - They use little stack: a few hundred bytes.
 //! - What they call is not traced. errno stays as it is.
 //! - They use vector registers of SSE and AVX, not those of AVX-512 (unless the library is compiled for it: then all are saved, which takes
@@ -56,7 +56,7 @@ pub trait Callbacks: Sync {
     }
 }
 
-/// What the agent is told of a tracer: `struct trapline_tracer` of trapline_tracer.h.
+/// The registration of a tracer with the agent: `struct trapline_tracer` of trapline_tracer.h.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Descriptor {
@@ -112,7 +112,7 @@ fn ask(agent: Agent, operation: u32, tracer: &'static Descriptor) -> bool {
     unsafe { agent(operation, std::ptr::from_ref(tracer).cast(), 0) == 0 }
 }
 
-/// Tells the agent of a tracer. False: there is no agent, or another tracer has the name.
+/// Registers a tracer with the agent. False: there is no agent, or another tracer has the name.
 ///
 /// A library that a tracer of the agent's is in stays loaded: a static of one that dlclose(3) unmaps would be none.
 pub fn register(tracer: &'static Descriptor) -> bool {

@@ -1,4 +1,4 @@
-//! Hashes of stacks that the collector knows. A stack that finds no place is told again each time.
+//! Hashes of stacks that the collector knows. A stack that finds no place is sent again each time.
 
 use crate::kernel;
 use core::sync::atomic::AtomicU64;
@@ -17,7 +17,7 @@ fn place(table: u64, hash: u64, probe: u64) -> &'static AtomicU64 {
         None => hash.wrapping_add(probe) % FIRST,
         Some(probe) => FIRST + hash.wrapping_add(probe) % (PLACES - FIRST),
     };
-    // SAFETY: the table has so many places, and is never unmapped.
+    // SAFETY: the table has this many places, and is never unmapped.
     unsafe { &*((table + 8 * n) as *const AtomicU64) }
 }
 

@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unwind::replay::Replay;
 
-/// Handlers that interrupt one another while the thread is busy have walkers of their own, so many at a time.
+/// Handlers that interrupt one another while the thread is busy have walkers of their own, this many at a time.
 pub const LEVELS: usize = 3;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;

@@ -1,4 +1,4 @@
-//! Which allocations are recorded where not all are: one for so many bytes on average, by chance, and the frees of those.
+//! Which allocations are recorded where not all are: one per a number of bytes on average, by chance, and the frees of those.
 //!
 //! Each thread counts bytes down to its next sample. The distances are exponentially distributed, so that a block of `size` bytes is
 //! recorded with the probability 1 - exp(-size / rate), whatever came before it: `views::heap` weighs it by the inverse.
@@ -115,13 +115,13 @@ fn hash(address: u64) -> u64 {
 
 #[inline(always)]
 fn count(set: u64, hash: u64) -> &'static AtomicU8 {
-    // SAFETY: the set begins with so many, and is never unmapped.
+    // SAFETY: the set begins with this many, and is never unmapped.
     unsafe { &*((set + (hash >> 50) % COUNTS) as *const AtomicU8) }
 }
 
 fn slots(set: u64, hash: u64) -> impl Iterator<Item = &'static AtomicU64> {
     let first = (hash >> 20) % BUCKETS * WIDTH;
-    // SAFETY: behind the counts are so many.
+    // SAFETY: behind the counts are this many.
     let slot = move |n: u64| unsafe { &*((set + COUNTS + 8 * ((first + n) % (BUCKETS * WIDTH))) as *const AtomicU64) };
     (0..REACH * WIDTH).map(slot)
 }

@@ -36,7 +36,7 @@ fn busy(local: &Local, body: impl FnOnce()) {
     local.heap_busy.store(0, Relaxed);
 }
 
-/// Whether there is room for so many bytes and a marker, in another chunk if need be.
+/// Whether there is room for this many bytes and a marker, in another chunk if need be.
 #[inline(always)]
 fn has_room(local: &Local, bytes: u64) -> bool {
     chunks::has_room(local, bytes + MARKER)

@@ -1,6 +1,6 @@
 //! Following a process into the program that it executes: the agent's variables are put back into the environment that is passed.
 //!
-//! The collector is told before. So it knows which program the agent could not follow into, and why; and where it was told that the agent
+//! The collector is notified before. So it knows which program the agent could not follow into, and why; and where it was notified that the agent
 //! follows, that none has come. Where nobody listens any more, the program is executed as it would be without the agent.
 //!
 //! The environment is made on the stack where it is small, for a child of vfork(2) or posix_spawn(3) runs in its parent's memory, which
@@ -96,7 +96,7 @@ pub unsafe fn attempt(directory: i32, path: u64, arguments: u64, environment: u6
             }
         }
     };
-    // SAFETY: so many variables are there.
+    // SAFETY: this many variables are there.
     let need = unsafe { text_len(environment as *const *const u8, count, own) };
     if count + 3 <= VARIABLES && need <= TEXT {
         // SAFETY: as above, and both tables are large enough.
@@ -119,7 +119,7 @@ pub unsafe fn attempt(directory: i32, path: u64, arguments: u64, environment: u6
 /// Executes with an environment on the stack.
 ///
 /// # Safety
-/// So many variables are there, and [`VARIABLES`] and [`TEXT`] are enough for them and two more.
+/// This many variables are there, and [`VARIABLES`] and [`TEXT`] are enough for them and two more.
 #[inline(never)]
 unsafe fn small(environment: u64, count: usize, own: Own, execute: impl Fn(u64)) {
     let mut pointers = [0u64; VARIABLES];
@@ -147,7 +147,7 @@ const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// The variables of an environment, of each no more than what is looked at.
 ///
 /// # Safety
-/// So many are there, and stay as they are.
+/// This many are there, and stay as they are.
 unsafe fn variables<'a>(environment: *const *const u8, count: usize) -> impl Iterator<Item = (*const u8, &'a [u8])> {
     (0..count).map(move |i| {
         // SAFETY: so says the caller.

@@ -114,7 +114,7 @@ pub extern "C" fn backtrace(visit: extern "C" fn(u64, u64) -> u32, argument: u64
     original(visit_own, &raw mut walk as u64)
 }
 
-/// Leaves out stubs. What is behind one is no caller of a signal frame, though libgcc was told so, and its pc is not one less.
+/// Leaves out stubs. What is behind one is no caller of a signal frame, though libgcc has it as one, and its pc is not one less.
 extern "C" fn visit_own(context: u64, walk: u64) -> u32 {
     const GO_ON: u32 = 0;
     // SAFETY: `backtrace` has passed it, and waits.
@@ -223,7 +223,7 @@ fn describe(local: &Local, pc: u64, Frame { cfa, returns }: Frame, known: Option
         return 0;
     }
     let at = room(local);
-    // SAFETY: a description has so many bytes in the thread's memory.
+    // SAFETY: a description has this many bytes in the thread's memory.
     let mut w = unsafe { Writer::new(at, SIZE) };
     // Length, no CIE pointer, version, augmentation, factors of code and data, return address; pointers are absolute.
     w.put(&[0, 0, 0, 0, 0, 0, 0, 0, 1]);
