@@ -24,7 +24,7 @@ pub const HEADER: u32 = 8;
 pub const LARGEST: u64 = 1 << 29;
 /// Bytes for events in the second place, of calls and of other probes: what interrupts a program is rare.
 pub(crate) const SECOND: [u32; 2] = [64 << 10, 16 << 10];
-/// A ring of so many largest events is not made larger for the room that is kept free.
+/// A ring of this many largest events is not made larger for the room that is kept free.
 const LARGE: u32 = 16;
 
 /// A place for events, in the buffer of a processor.

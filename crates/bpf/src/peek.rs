@@ -10,7 +10,7 @@ pub const MOST: usize = 256;
 
 /// What the program's arguments ask for: an address, a number of bytes, and one of these.
 pub mod ask {
-    /// So many bytes.
+    /// This many bytes.
     pub const BYTES: u64 = 0;
     /// A string, its NUL among the bytes.
     pub const TEXT: u64 = 1;

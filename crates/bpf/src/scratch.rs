@@ -170,12 +170,12 @@ impl Shape {
     /// For calls: all words, and the largest event.
     pub const CALLS: Shape = Shape { first: 0, event: EVENT as u32, ring: 0 };
 
-    /// For other probes, whose events and filters need so many bytes.
+    /// For other probes, whose events and filters need this many bytes.
     pub fn of_probe(event: usize) -> Shape {
         Shape { first: SEEN, event: event.min(EVENT).next_multiple_of(8) as u32, ring: 0 }
     }
 
-    /// With a ring in each buffer, for so many bytes of events; none where that is too large.
+    /// With a ring in each buffer, for this many bytes of events; none where that is too large.
     pub fn with_ring(self, bytes: usize) -> Option<Shape> {
         let shape = Shape { ring: u32::try_from(bytes).ok().filter(|n| *n < 1 << 28)?.max(8), ..self };
         (u64::from(shape.size()) < own_ring::LARGEST).then_some(shape)

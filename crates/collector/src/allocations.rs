@@ -22,7 +22,7 @@ use events::stream::Scope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The most stacks that are remembered as told. More are told again.
+/// The most stacks that are remembered as reported. More are reported again.
 const MOST_TOLD: usize = 1 << 22;
 /// How much earlier than what refers to them stacks are reported, ns: what a value of the counter is in ns is known better later.
 const EARLIER: u64 = 1_000_000;
@@ -305,7 +305,7 @@ impl Heap {
         both.sort_by_key(|a| a.process);
         both.retain(|a| a.child.is_none_or(|(_, at)| at < until));
         both.iter_mut().for_each(|a| a.sort(until));
-        // A stack that one process has told may be another one's too.
+        // A stack that one process has reported may be another one's too.
         let first = both.iter().filter_map(|a| a.first()).min().map(|tsc| moments.at(tsc).monotonic);
         self.stacks_at = self.stacks_at.max(first.map_or(0, |ns| ns.saturating_sub(EARLIER)));
         for a in both {

@@ -37,7 +37,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Of a process that has so many threads.
+    /// Of a process that has this many threads.
     pub fn new(threads: usize) -> Bounds {
         let (begun, before) = *BEGUN.get_or_init(|| (Instant::now(), sys::proc::begun()));
         let processors = sys::processors::online().map_or(1, |all| all.len() as u64);

@@ -232,7 +232,7 @@ mod tests {
         assert_eq!([&named, &mapped, &new].map(|p| p.exists()), [true, false, true]);
     }
 
-    /// By its address the programs in the kernel and the ptracer tell the agent's calls from the program's.
+    /// By its address the programs in the kernel and the ptracer distinguish the agent's calls from the program's.
     #[test]
     fn the_agent_is_linked_where_its_code_is_looked_for() {
         let number = |at: usize, len: usize| AGENT[at..at + len].iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));

@@ -25,7 +25,7 @@ const DWARF: [&str; 16] =
 /// A field of an event, and the bytes of a record that it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// So many bytes: a number, perhaps with a sign.
+    /// This many bytes: a number, perhaps with a sign.
     Number(u8, bool),
     /// No bytes: this number.
     Constant(u64),
@@ -81,7 +81,7 @@ impl Program {
         self.steps.push(Step { op: op as u8, place, size, offset });
     }
 
-    /// Where a value of so many bytes is once it can be copied; None: it cannot be found.
+    /// Where a value of this many bytes is once it can be copied; None: it cannot be found.
     fn place(&mut self, at: &ArgLocation, size: u8, at_return: bool) -> Option<u8> {
         let register = |name: &str| Some(REGISTER + DWARF.iter().position(|r| *r == name)? as u8);
         match at {

@@ -208,7 +208,7 @@ fn take<'v>(values: &mut &'v [u8], n: usize) -> &'v [u8] {
     taken
 }
 
-/// A number of so many bytes, perhaps with a sign.
+/// A number of this many bytes, perhaps with a sign.
 fn number(bytes: &[u8], signed: bool) -> u64 {
     let mut word = [0; 8];
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);

@@ -147,7 +147,7 @@ impl Process {
         self.begun.iter().filter(is_gone).copied().collect()
     }
 
-    /// Delivers what is new and passes `record_filter`; tells `tree` which threads begin and end. Returns how many records were read, and
+    /// Delivers what is new and passes `record_filter`; notifies `tree` of threads that begin and end. Returns how many records were read, and
     /// whether nothing will come any more, as it is with the `last` call. `dropped` counts by stream. `heap` knows the processes of the
     /// session, where allocations are recorded; `probes` takes the records of probes.
     #[allow(clippy::too_many_arguments)]
@@ -280,7 +280,7 @@ impl Process {
         (over, ended)
     }
 
-    /// Tells `tree` of threads that have ended by that time: all, where the process is over. The end of the first is that of the process.
+    /// Notifies `tree` of threads that have ended by that time: all, where the process is over. The end of the first is that of the process.
     fn end_threads(&mut self, ended: Vec<u32>, over: bool, at: u64, tree: &mut Tree) {
         let left = self.begun.iter().copied().filter(|tid| over && *tid != self.pid as u32);
         for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {

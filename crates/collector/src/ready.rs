@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::maps::{Map, PROT_EXEC};
 
-/// Told of what answers report for the first time: events, files, and places of probes, by their first number.
+/// Is notified of what answers report for the first time: events, files, and places of probes, by their first number.
 pub type Report = Box<dyn Fn(Vec<Vec<u8>>, Vec<Arc<Known>>, Vec<(u32, Arc<Known>)>) + Send + Sync>;
 
 /// An answer, and its plan as a file.

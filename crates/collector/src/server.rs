@@ -7,7 +7,7 @@
 //! ```
 //!
 //! One thread takes requests in the order in which they come, so that what a process says before it executes a program is known before
-//! the program's agent asks. Another answers, as planning may take seconds; agents that wait for it are told so. Each step of an agent
+//! the program's agent asks. Another answers, as planning may take seconds; agents that wait for it get a message that it goes on. Each step of an agent
 //! may take a few seconds; a process that takes longer runs untraced, which is a gap in the trace.
 
 use super::module::Known;
@@ -39,7 +39,7 @@ const MAX_MAPS: u32 = 16 << 20;
 
 /// The most requests that are answered at a time.
 const MOST: u64 = 64;
-/// How often an agent that waits is told that it is not forgotten. Agents wait five times as long.
+/// Keep-alive interval for waiting agents. Agents wait five times as long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What every process gets.
@@ -53,7 +53,7 @@ pub struct Room {
     pub block: bool,
     /// Bits of [`abi::heap`]: what is recorded of allocations.
     pub heap: u32,
-    /// One allocation for so many bytes; 0: all.
+    /// One allocation per this many bytes; 0: all.
     pub sample: u64,
 }
 
@@ -108,7 +108,7 @@ pub struct Came {
     pub ended: OwnedFd,
 }
 
-/// What the server tells the backend.
+/// What the server reports to the backend.
 pub enum Said {
     /// An event that is to be delivered.
     Event(StreamId, Vec<u8>),
@@ -157,7 +157,7 @@ struct Answered {
     has_memory: bool,
 }
 
-/// Serves until it is told to stop.
+/// Serves until it gets a request to stop.
 pub struct Server {
     listener: Listener,
     plans: Arc<Plans>,
@@ -273,7 +273,7 @@ impl Server {
                     self.serve(asked);
                     drop(busy);
                 };
-                // Where no thread is to be had, the agent is told nothing: it runs untraced, which is counted.
+                // Where no thread is to be had, the agent gets no answer: it runs untraced, which is counted.
                 if thread::Builder::new().name("trapline-plan".into()).spawn_scoped(scope, work).is_err() {
                     self.trouble("an agent was not answered: no thread is to be had".into());
                 }
@@ -284,7 +284,7 @@ impl Server {
         true
     }
 
-    /// Tells agents that wait that they are not forgotten.
+    /// Sends keep-alives to waiting agents.
     fn reassure(&self) {
         for (request, last) in locked(&self.waiting).values_mut().filter(|(_, last)| last.elapsed() >= PATIENCE) {
             let welcome = Welcome {
@@ -475,7 +475,7 @@ impl Server {
         Ok(())
     }
 
-    /// Plans, while the agent is told to wait.
+    /// Plans, while the agent gets keep-alives.
     fn plan(&self, request: &Request, hello: &Hello, maps: &[Map], before: &[Placed]) -> io::Result<Full> {
         let number = self.counts.plans.fetch_add(1, Ordering::Relaxed);
         locked(&self.waiting).insert(number, (request.second()?, Instant::now()));

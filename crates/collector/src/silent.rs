@@ -27,7 +27,7 @@ impl Silent {
         self.memories.extend(memory.identity());
     }
 
-    /// Whether there may be any. One that was found last time and is not there now is about to ask, or has ended: the next look tells.
+    /// Whether there may be any. One that was found last time and is not there now is about to ask, or has ended: the next look decides.
     pub fn may_be_there(&mut self) -> bool {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return !self.found.is_empty();

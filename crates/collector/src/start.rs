@@ -102,7 +102,7 @@ impl Offer {
     }
 }
 
-/// Begins to answer agents, in threads of its own. `begin` tells the server of processes.
+/// Begins to answer agents, in threads of its own. `begin` notifies the server of processes.
 #[allow(clippy::too_many_arguments)]
 fn serve(
     listener: Listener,

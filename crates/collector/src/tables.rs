@@ -14,7 +14,7 @@ use unwind::build::{Module, Placed, Space};
 use unwind::shared::{ROWS_AT, SIZE};
 use unwind::{Kind, Mapping, Rule, SavedBp};
 
-/// Processes map so many bytes of rows, or a multiple.
+/// Processes map this many bytes of rows, or a multiple.
 const STEP: usize = 256 << 10;
 /// The largest file that is read.
 const MOST: u64 = 2 << 30;

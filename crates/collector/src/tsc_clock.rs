@@ -43,7 +43,7 @@ impl TscClock {
         now
     }
 
-    /// What the counter was so many ns before the last moment, or earlier.
+    /// What the counter was this many ns before the last moment, or earlier.
     pub fn ago(&self, ns: u64) -> u64 {
         let first = self.kept.front().copied().unwrap_or_default();
         let (ticks, of) =

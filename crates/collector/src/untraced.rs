@@ -103,7 +103,7 @@ impl Gaps {
     }
 }
 
-/// So many programs, in words.
+/// This many programs, in words.
 pub fn programs(n: u64) -> String {
     if n == 1 { "1 program".into() } else { format!("{n} programs") }
 }

@@ -127,7 +127,7 @@ pub enum Type {
     Str(Encoding),
     /// Fields, one after the other.
     Struct(StructType),
-    /// So many elements.
+    /// This many elements.
     Array(Box<Type>, u64),
     /// As many elements as the value of the field at that path.
     Sequence(Box<Type>, Path),

@@ -1,6 +1,6 @@
 //! The function records in the bytes of a packet.
 //!
-//! Where records may have values, their words are others than in memory, so that two bits tell the class of a record:
+//! Where records may have values, their words are others than in memory, so that two bits are the class of a record:
 //!
 //! ```text
 //!  bit    31       30 … 1     0                 31 … 2     1        0

@@ -14,7 +14,7 @@ const OF_THE_PACKET: &[&str] =
 /// How times are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TimeFormat {
-    /// `12:34:56.123456789`, so many seconds east of Greenwich.
+    /// `12:34:56.123456789`; the seconds east of Greenwich.
     TimeOfDay(i32),
     /// Seconds since the clock's zero, nine digits after the point.
     #[default]

@@ -40,7 +40,7 @@ pub trait Memory {
 pub struct Limits {
     /// Bytes of a string or buffer (`-s`).
     pub string: usize,
-    /// At least so many bytes of a string, because a filter asks for them.
+    /// At least this many bytes of a string, because a filter asks for them.
     pub text: usize,
     /// Strings of the environment too, not only their number (`-v`).
     pub verbose: bool,
@@ -204,7 +204,7 @@ impl<M: Memory> Reader<'_, M> {
         }
     }
 
-    /// So many bytes at an address, straight into the tail.
+    /// This many bytes at an address, straight into the tail.
     fn bytes(&mut self, addr: u64, want: usize, all: u64, out: &mut Vec<u8>) -> Cap {
         let (want, at) = (want.min(usize::from(u16::MAX)), out.len());
         encode::bytes_tail(out, &[]);

@@ -47,7 +47,7 @@ pub const COPIED_STACK: u32 = 32 << 10;
 
 /// Calls by which the loader loads the agent's file, which are known by its descriptor.
 const LOADING: &[&str] = &["read", "pread64", "fstat", "newfstatat", "close"];
-/// Calls that tell which descriptor that is.
+/// Calls that show which descriptor that is.
 const LOADER_FILES: &[&str] = &["open", "openat", "close"];
 
 /// How user stacks are found.

@@ -57,7 +57,7 @@ pub trait Names {
     fn own(&self, id: u32) -> u32 {
         if self.origin(id).is_some() { own(id) } else { id }
     }
-    /// What thread or process `id` is called: its command name; of several traces, behind what tells its trace apart.
+    /// What thread or process `id` is called: its command name; of several traces, behind the label of its trace.
     fn called(&self, id: u32) -> std::borrow::Cow<'_, str> {
         let comm = String::from_utf8_lossy(self.comm(id).unwrap_or_default());
         match self.origin(id) {

@@ -31,7 +31,7 @@ pub struct Origin {
     pub host: String,
     /// The name of the trace among the others: its directory, without what all have in common.
     pub trace: String,
-    /// What stands before lines of text: of the two, what tells the traces apart.
+    /// What stands before lines of text: of the two, what differs between the traces.
     pub label: String,
     /// How many characters the longest label of all has.
     pub width: usize,

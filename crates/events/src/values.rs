@@ -5,16 +5,16 @@
 //!
 //! | shape | value | bytes in the record |
 //! |---|---|---|
-//! | `i4` `u8` | an integer: signed or not, bytes | so many |
-//! | `b1` `c4` | a truth value, a character | so many |
-//! | `f8` | a floating-point number; `f16`: 10 bytes of x87 | so many |
-//! | `i4[0=RED,1=GREEN]` | an enumeration | so many |
+//! | `i4` `u8` | an integer: signed or not, bytes | this many |
+//! | `b1` `c4` | a truth value, a character | this many |
+//! | `f8` | a floating-point number; `f16`: 10 bytes of x87 | this many |
+//! | `i4[0=RED,1=GREEN]` | an enumeration | this many |
 //! | `p` | an address | 8 |
-//! | `a16` | characters in a structure | so many |
+//! | `a16` | characters in a structure | this many |
 //! | `s` | the text that an address leads to | a head, the text |
 //! | `T` | a string of Rust, by its address | a head, the string itself, if it was read; then a head, the text |
-//! | `{x@0:i4,name@8:s}16` | a structure: its members and their offsets, its bytes | so many; then a head and the text for each `s` |
-//! | `*{x@0:i4}16` | the address of a structure | a head, so many bytes; if they were read, texts as above |
+//! | `{x@0:i4,name@8:s}16` | a structure: its members and their offsets, its bytes | this many; then a head and the text for each `s` |
+//! | `*{x@0:i4}16` | the address of a structure | a head, this many bytes; if they were read, texts as above |
 //! | `?` | not known | none |
 //!
 //! Heads are those of `abi::values`. A hostile text or record gives other values, and nothing else.
@@ -71,9 +71,9 @@ pub enum Shape {
         /// Names of an enumeration's values.
         names: Vec<(i64, String)>,
     },
-    /// A truth value of so many bytes.
+    /// A truth value of this many bytes.
     Bool(u8),
-    /// A character of so many bytes.
+    /// A character of this many bytes.
     Char(u8),
     /// A floating-point number: 4 or 8 bytes, or 16 with the 10 of x87.
     Float(u8),
@@ -124,7 +124,7 @@ pub enum Value<'s> {
     Bool(bool),
     /// A character.
     Char(u32),
-    /// A number of so many bytes: 4, 8, or 16 with the bytes of x87 rounded.
+    /// A number of this many bytes: 4, 8, or 16 with the bytes of x87 rounded.
     Float(f64, u8),
     /// An address.
     Address(u64),

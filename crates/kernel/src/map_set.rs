@@ -27,7 +27,7 @@ pub struct MapSet {
     pub ring_maps: Vec<Map>,
 }
 
-/// There are so many slots, 2 to this power: 256 threads share few of them, and all take 900 KB.
+/// The number of slots, as a power of 2: 256 threads share few of them, and all take 900 KB.
 const SLOTS: u32 = 12;
 
 impl MapSet {

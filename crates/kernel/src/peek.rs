@@ -40,7 +40,7 @@ impl Peek {
         Some(value)
     }
 
-    /// The string at an address, of at most so many bytes, without its NUL.
+    /// The string at an address, of at most this many bytes, without its NUL.
     pub fn text(&self, address: u64, most: usize) -> Option<Vec<u8>> {
         let (length, mut value) = self.ask(address, most.saturating_add(1).min(MOST), ask::TEXT)?;
         value.truncate((length as usize).saturating_sub(1));

@@ -78,7 +78,7 @@ pub struct AttachedProbe {
 pub enum Outlet {
     /// The kernel's rings with these descriptors.
     Rings(Vec<i32>),
-    /// Rings of its own, of so many bytes.
+    /// Rings of its own, of this many bytes.
     Own(usize),
 }
 
@@ -299,7 +299,7 @@ impl AttachedProbe {
         }))
     }
 
-    /// Tells the program that the session is over; one that runs meanwhile may still write an event.
+    /// Notifies the program that the session is over; one that runs meanwhile may still write an event.
     pub fn stop(&self) {
         self.buffers.set(scratch::STOPPED, 1);
     }

@@ -32,7 +32,7 @@ pub fn size(plan: &Plan) -> usize {
     size.max(LEAST)
 }
 
-/// The scratch buffers of calls as rings of so many bytes; none where they cannot be so large.
+/// The scratch buffers of calls as rings of this many bytes; none where they cannot be so large.
 pub fn shape(size: usize) -> Option<Shape> {
     Shape::CALLS.with_ring(size)
 }

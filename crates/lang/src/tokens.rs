@@ -8,7 +8,7 @@ use crate::diag::{Code, Diagnostic, Span, quote};
 use crate::lex::{Lexer, Token};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many tokens may come out of macros.
+/// This many tokens may come out of macros.
 pub const MAX_EXPANDED: usize = 1 << 17;
 /// So deep may macros use each other.
 const MAX_CHAIN: usize = 32;

@@ -30,7 +30,7 @@ pub fn by_key<T, K: Ord>(elements: &mut [T], mut key: impl FnMut(&T) -> K) {
     by(elements, |a, b| key(a).cmp(&key(b)));
 }
 
-/// The positions of so many elements, in order.
+/// The positions of this many elements, in order.
 fn positions(elements: usize, compare: &mut dyn FnMut(u32, u32) -> Ordering) -> Vec<u32> {
     let elements = u32::try_from(elements).expect("at most u32::MAX elements");
     let mut all: Vec<u32> = (0..elements).collect();

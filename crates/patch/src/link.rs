@@ -146,7 +146,7 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// The most bytes that an area for so many functions and probes of a plan takes: whole pages.
+/// The most bytes that an area for this many functions and probes of a plan takes: whole pages.
 pub fn area_len(plan: &Plan, (functions, points): (usize, usize), variant: Variant) -> u64 {
     let stubs = functions as u64 * u64::from(abi::stub::layout(variant).size);
     let steps = 8 + (plan.steps.len() + points * probe::STEPS + 1) * size_of::<Step>() + functions * size_of::<i32>();
@@ -457,7 +457,7 @@ impl Linked {
     }
 
     /// Appends the way to a hook's function: where it begins, and where it does behind what undoes the patch. `original`: where the program
-    /// goes on, which the function is told in r11.
+    /// goes on, which the function gets in r11.
     fn add_thunk(&mut self, site: &Site, function: u64, original: Option<u64>) -> (u64, u64) {
         let first = self.address.wrapping_add(self.content.len() as u64);
         if site.is_undone() {

@@ -21,7 +21,7 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// How far from the code what beginnings speak of may be: the module's data. What is farther is refused, because it would leave no room
 /// for an area that reaches everything; it is hardly code.
 const DATA: u64 = 512 << 20;
-/// So many entries of the unwind information begin between that of a function and an instruction of it, at most.
+/// This many entries of the unwind information begin between that of a function and an instruction of it, at most.
 const AROUND: usize = 8;
 /// The longest padding behind a small function.
 const PADDING: usize = 16;

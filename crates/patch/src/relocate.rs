@@ -30,7 +30,7 @@ pub struct Fix {
 /// Forms of a [`Fix`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixKind {
-    /// 32 bits, from the end of the instruction, which is so many bytes behind the number's beginning.
+    /// 32 bits, from the end of the instruction, which is this many bytes behind the number's beginning.
     Relative(u8),
     /// 64 bits, the address.
     Absolute,
@@ -61,7 +61,7 @@ pub struct Step {
 }
 
 /// Moves the instructions at `start`, of which `bytes` has what may be decoded, until a patch has room behind the first `kept` bytes: one
-/// instruction, which stays in place too, or none; and at least so many bytes behind those. Appends to `code`, `fixes` and `steps`; what was appended has no meaning if it is
+/// instruction, which stays in place too, or none; and at least this many bytes behind those. Appends to `code`, `fixes` and `steps`; what was appended has no meaning if it is
 /// refused. `profilers`: addresses of mcount and the like, or of pointers to it, sorted: calls of these are left out.
 pub fn relocate(
     (start, kept, least): (u64, usize, usize),

@@ -21,7 +21,7 @@ const DEPTH: u32 = 96;
 pub struct Demangled {
     /// Without parameters, without the type that it returns, without tags of its ABI.
     pub plain: String,
-    /// With parameters, which tell overloaded functions apart. Of Rust: equal to `plain`.
+    /// With parameters, which distinguish overloaded functions. Of Rust: equal to `plain`.
     pub full: String,
 }
 

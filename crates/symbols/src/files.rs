@@ -7,7 +7,7 @@ use crate::dwarf::split::Split;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// The time and size of a file, which tell apart versions of it that have no build id.
+/// The time and size of a file, which distinguish versions of it that have no build id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// Bytes.
@@ -88,7 +88,7 @@ pub trait Files {
         None
     }
 
-    /// Files that may be a split one of the program at `by`: what is in them tells.
+    /// Files that may be a split one of the program at `by`: their contents decide.
     fn split(&self, wanted: &Split, by: &Path) -> Vec<OpenFile> {
         let _ = (wanted, by);
         Vec::new()

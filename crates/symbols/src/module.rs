@@ -334,7 +334,7 @@ impl Module {
     }
 }
 
-/// Whether a symbol is a name with a number behind it, by which optimisers of whole programs tell local functions apart.
+/// Whether a symbol is a name with a number behind it, by which optimisers of whole programs distinguish local functions.
 fn is_numbered(symbol: &str, name: &str) -> bool {
     let Some(rest) = symbol.strip_prefix(name) else { return false };
     let number = [".llvm.", ".lto_priv.", "."].iter().find_map(|mark| rest.strip_prefix(mark));

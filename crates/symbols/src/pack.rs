@@ -271,7 +271,7 @@ impl<'b> Rest<'b> {
         self.number()?.try_into().ok()
     }
 
-    /// How many items follow, of which each takes at least so many bytes.
+    /// How many items follow, of which each takes at least this many bytes.
     fn count(&mut self, least: usize) -> Option<usize> {
         let n = usize::try_from(self.number()?).ok()?;
         (n <= MAX_ITEMS && n.checked_mul(least)? <= self.0.len()).then_some(n)

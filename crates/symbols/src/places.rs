@@ -37,7 +37,7 @@ pub enum Misplaced {
     NoCode(Vec<u64>),
     /// The file does not have the function's size, so that it cannot be decoded.
     NoSize,
-    /// The offset is outside of the function, which has so many bytes.
+    /// The offset is outside of the function, which has this many bytes.
     Outside(u64),
     /// Instructions of this machine (`EM_*`) are not known.
     Machine(u16),

@@ -62,7 +62,7 @@ pub enum NameStyle {
     Raw,
 }
 
-/// What tells modules apart.
+/// What distinguishes modules.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     BuildId(Vec<u8>),

@@ -67,7 +67,7 @@ pub struct Btf<D> {
     known: Vec<(Kind, String, Option<u32>)>,
 }
 
-/// A start is noted for every so many types; the others are found from there. All of them would take as long to write down as
+/// A start is noted for each group of this many types; the others are found from there. All of them would take as long to write down as
 /// the pass itself does.
 const STEP: u32 = 16;
 

@@ -91,7 +91,7 @@ fn query(maps: &File, address: u64) -> io::Result<Map> {
         name: path.as_mut_ptr() as u64,
         ..Query::default()
     };
-    // SAFETY: the kernel reads and writes the structure, whose size it is told, and no more than so many bytes of the name.
+    // SAFETY: the kernel reads and writes the structure, whose size it gets, and no more than this many bytes of the name.
     check(unsafe { libc::ioctl(maps.as_raw_fd(), PROCMAP_QUERY as _, &raw mut q) }.into())?;
     // With its NUL.
     path.truncate((q.name_size as usize).saturating_sub(1));
@@ -178,7 +178,7 @@ pub fn of_stat(dev: u64, inode: u64) -> (u32, u32, u64) {
 }
 
 /// Whether a mapping with this device and inode is one of the file. On an overlay some kernels (Linux 6.1) list those of the file in the
-/// layer below, which stat(2) does not tell: then a page of the file is mapped here, never read, to see how that is listed.
+/// layer below, which stat(2) does not report: then a page of the file is mapped here, never read, to see how that is listed.
 pub fn is_mapped_as(file: &File, listed: (u32, u32, u64)) -> bool {
     let by_stat = file.metadata().is_ok_and(|m| identity(&m) == listed);
     by_stat || (listed.2 != 0 && as_mapped(file).is_ok_and(|own| own == Some(listed)))

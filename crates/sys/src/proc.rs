@@ -380,7 +380,7 @@ pub fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
 }
 
-/// What tells this start of the machine from every other one; empty where that is not known.
+/// What distinguishes this start of the machine from every other one; empty where that is not known.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
 }

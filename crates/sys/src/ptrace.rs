@@ -173,7 +173,7 @@ pub struct SyscallInfo {
     pub args: [u64; 6],
     /// Result (exit).
     pub ret: i64,
-    /// What the filter tells (seccomp).
+    /// What the filter returns (seccomp).
     pub told: u32,
 }
 
@@ -338,14 +338,14 @@ pub fn set_extended_state(tid: i32, state: &[u8]) -> io::Result<()> {
 /// The mask of blocked signals of a stopped thread.
 pub fn signal_mask(tid: i32) -> io::Result<u64> {
     let mut mask = 0u64;
-    // SAFETY: the kernel writes 8 bytes, as it is told.
+    // SAFETY: the kernel writes 8 bytes, as requested.
     unsafe { ptrace(GET_SIGNAL_MASK, tid, SINGLE_MASK, &raw mut mask as u64) }?;
     Ok(mask)
 }
 
 /// Sets it. SIGKILL and SIGSTOP stay unblocked.
 pub fn set_signal_mask(tid: i32, mask: u64) -> io::Result<()> {
-    // SAFETY: the kernel reads 8 bytes, as it is told.
+    // SAFETY: the kernel reads 8 bytes, as requested.
     unsafe { ptrace(SET_SIGNAL_MASK, tid, SINGLE_MASK, &raw const mask as u64) }.map(drop)
 }
 
@@ -372,10 +372,10 @@ pub fn filter(tid: i32, number: usize) -> io::Result<Option<Vec<u64>>> {
 const GET_DISPATCH: libc::c_uint = 0x4210;
 const DISPATCH: u64 = 32;
 
-/// Whether a stopped thread has its system calls turned into signals (PR_SET_SYSCALL_USER_DISPATCH). Before Linux 6.4 nobody can tell: false.
+/// Whether a stopped thread has its system calls turned into signals (PR_SET_SYSCALL_USER_DISPATCH). Before Linux 6.4 the kernel does not report it: false.
 pub fn dispatches_calls(tid: i32) -> bool {
     let mut config = [0u64; DISPATCH as usize / 8];
-    // SAFETY: the kernel writes so many bytes, the mode first.
+    // SAFETY: the kernel writes this many bytes, the mode first.
     let read = unsafe { ptrace(GET_DISPATCH, tid, DISPATCH, config.as_mut_ptr() as u64) };
     read.is_ok() && config[0] != 0
 }

@@ -16,8 +16,8 @@ const JSET: u16 = 0x45;
 const RET: u16 = 0x06;
 const ALLOW: u32 = 0x7fff_0000;
 const TRACE: u32 = 0x7ff0_0000;
-/// What the filter has the kernel tell with each call that it traces, so that such a call differs from one that a filter of the program's
-/// own would have traced. Where both would, the kernel tells the program's (`seccomp_run_filters`, `kernel/seccomp.c`).
+/// What the filter has the kernel report with each call that it traces, so that such a call differs from one that a filter of the program's
+/// own would have traced. Where both would, the kernel reports the program's (`seccomp_run_filters`, `kernel/seccomp.c`).
 pub const MARK: u16 = 0x7472;
 const TRACE_MARKED: u32 = TRACE | MARK as u32;
 const X32_BIT: u32 = 0x4000_0000;

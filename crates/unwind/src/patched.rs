@@ -160,7 +160,7 @@ mod tests {
 
     const AT: u64 = 0x1000;
 
-    /// Entries of places and addresses, of which so many are below the top.
+    /// Entries of places and addresses, of which this many are below the top.
     fn shadow<'e>(entries: &'e [(u64, u64)], below: u64) -> (Shadow, impl Fn(u64) -> Option<u64> + 'e) {
         let read = |at: u64| {
             let nth = (at - AT) / ENTRY;

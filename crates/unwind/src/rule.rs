@@ -81,7 +81,7 @@ pub const BX_LOST: u8 = 255;
 pub enum SavedBx {
     /// In rbx.
     Same,
-    /// In memory, so many bytes below the CFA.
+    /// In memory, this many bytes below the CFA.
     Below(u64),
     /// That is not known.
     Lost,

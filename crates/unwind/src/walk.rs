@@ -495,7 +495,7 @@ mod tests {
         let end = |pc, sp| walk::<8>(&made, pc, sp, 0).2;
         assert_eq!([end(0x10, 1), end(0x20, 0), end(0x30, 0)], [Ended::NotGrowing, Ended::ReadFault, Ended::Unknown]);
         assert_eq!([end(0x50, 0), end(0x40, 0), end(0x40, 1)], [Ended::NoMapping, Ended::Outermost, Ended::NoMapping]);
-        // The place of the return address tells which one a return probe hides.
+        // The place of the return address shows which one a return probe hides.
         let hidden = Made { hidden: Some((BASE + 8, 0x31)), ..made };
         assert_eq!(walk::<8>(&hidden, 0x40, 1, 0), ([0x40 | Frame::EXACT, 0x31, 0, 0, 0, 0, 0, 0], 2, Ended::Unknown));
     }

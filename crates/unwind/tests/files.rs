@@ -133,7 +133,7 @@ fn compare(path: &str, bytes: &[u8]) -> Compared {
     }
     all.sort_by_key(|f| f.initial_address());
     let mut compared = Compared { addresses: 0, unknown: 0 };
-    // A sample of large files: every so many functions.
+    // A sample of large files: every this many functions.
     let every = (all.len() / 20_000).max(1);
     for (nth, fde) in all.iter().enumerate().step_by(every) {
         // Where functions overlap, the later one counts.

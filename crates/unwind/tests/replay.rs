@@ -174,7 +174,7 @@ impl World {
         inner
     }
 
-    /// So many calls.
+    /// This many calls.
     fn calls(&mut self, r: &mut Random, outer: Registers, depth: usize) -> Registers {
         (0..depth).fold(outer, |outer, _| self.call(r, outer))
     }

@@ -49,7 +49,7 @@ impl Slots {
         1 << self.bits
     }
 
-    /// Entries of the map on a machine with so many CPUs.
+    /// Entries of the map on a machine with this many CPUs.
     pub const fn entries(self, cpus: u32) -> u32 {
         self.count() + Slots::SPARE * cpus
     }

@@ -139,7 +139,7 @@ pub enum Counter {
 }
 
 impl Counter {
-    /// The number of its word, in a script of so many maps.
+    /// The number of its word, in a script of this many maps.
     pub fn word(self, maps: usize) -> usize {
         match self {
             Counter::BadReads => 0,

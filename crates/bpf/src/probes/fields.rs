@@ -37,12 +37,12 @@ pub enum Value {
     },
     /// The id of the kernel's stack.
     KernelStack {
-        /// At most so many frames.
+        /// At most this many frames.
         frames: u8,
         /// Frames that are skipped: the program's own.
         skip: u8,
     },
-    /// The id of the process's stack: at most so many frames.
+    /// The id of the process's stack: at most this many frames.
     UserStack(u16),
     /// The processor.
     Cpu,
@@ -75,7 +75,7 @@ pub enum Tail {
     UserString,
     /// The string of the kernel at that address.
     KernelString,
-    /// So many bytes of memory at the address that the number is.
+    /// This many bytes of memory at the address that the number is.
     Memory {
         /// It is the process's memory.
         user: bool,
@@ -89,7 +89,7 @@ pub enum Tail {
         /// They are the process's memory.
         user: bool,
     },
-    /// The string in the context at `off`, at most so many bytes.
+    /// The string in the context at `off`, at most this many bytes.
     ContextString {
         /// Offset in the context.
         off: i16,

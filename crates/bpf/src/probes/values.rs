@@ -19,7 +19,7 @@ pub(super) const FEW_TEMPS: i16 = 8;
 /// The lowest byte of the stack.
 pub(super) const STACK_END: i16 = -512;
 
-/// Where so many leaves are, a word to read memory into, and how many words are left for intermediate numbers, where there is nothing else.
+/// Where this many leaves are, a word to read memory into, and how many words are left for intermediate numbers, where there is nothing else.
 pub(super) fn beside(leaves: usize) -> Option<(i16, i16, usize)> {
     let first = slot::LAST.checked_sub(i16::try_from(8 * leaves).ok()?)?;
     let scratch = first.checked_sub(8)?;

@@ -86,7 +86,7 @@ pub(super) fn returns(e: &mut Emitter<'_>, source: Source, out: Label) {
 }
 
 /// r4 = the number of a call that has left -1 in its place, with the result in r2 and flags in r1: rt_sigreturn, whose registers are those
-/// of the interrupted program. A program that has made call number -1 is told that there is none.
+/// of the interrupted program. A program that has made call number -1 gets the error that there is none.
 fn sigreturn(e: &mut Emitter<'_>, numbered: Label) {
     let native = e.new_label();
     e.jump_if(Cond::Eq, R2, -ENOSYS, numbered);

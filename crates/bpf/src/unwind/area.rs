@@ -39,7 +39,7 @@ pub(super) const BY_WORD: i16 = 88;
 pub(super) const CONTEXT: i16 = 96;
 /// Value of [`WINDOW_AT`], [`ENTRIES_AT`] and [`BX_AT`], sign-extended: an address of the kernel.
 pub(super) const NOWHERE: i32 = i32::MIN;
-/// Address of the word with rbx; 0: it is in the register, with those that [`CONTEXT`] tells of; [`NOWHERE`]: that is not known.
+/// Address of the word with rbx; 0: it is in the register, with those of [`CONTEXT`]; [`NOWHERE`]: that is not known.
 pub(super) const BX_AT: i16 = 104;
 /// The entry of the shadow stack above the next one that the walk looks at; [`UNSEEN`] before the first.
 pub(super) const SHADOW: i16 = 112;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! At `sched_process_exec` it would be too late to delete: the program's mappings are made before it, and user space may already have
-//! written them. An exec is told from other changes of a name by the new memory map, in which no program lies yet (`start_code` is 0).
+//! written them. An exec is distinguished from other changes of a name by the new memory map, in which no program lies yet (`start_code` is 0).
 //!
 //! User space deletes processes that have ended: until its memory is freed, the stack of a process can be walked, and no tracepoint comes
 //! between that and the time when its id may be another's.

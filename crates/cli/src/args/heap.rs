@@ -59,7 +59,7 @@ pub(super) fn heap(c: Command) -> Command {
         .mut_arg("quiet", |a| a.help("No summary line at the end"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
         .mut_arg("on-full", |a| a.help("Full buffer: block the command's threads [default], or drop and count"))
-        .arg(value("sample", "BYTES", "Record one allocation for so many bytes (such as 512K), and weigh it accordingly"))
+        .arg(value("sample", "BYTES", "Record one allocation per BYTES allocated (such as 512K), and weigh it accordingly"))
         .args(heap_view_args())
         .args(lens_args())
         .arg(views())
@@ -68,7 +68,7 @@ pub(super) fn heap(c: Command) -> Command {
         .arg(traced_command())
         .subcommand(
             command("start", "Record the allocations of a running process from now on, or again after 'stop'")
-                .arg(value("sample", "BYTES", "Record one allocation for so many bytes (such as 512K)")),
+                .arg(value("sample", "BYTES", "Record one allocation per BYTES allocated (such as 512K)")),
         )
         .subcommand(command("stop", "Record no more allocations; blocks that are freed still go"))
         .subcommand(

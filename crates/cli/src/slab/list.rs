@@ -18,7 +18,7 @@ struct Row {
     session: Option<Option<bool>>,
     /// Caches that the kernel has made one with it.
     merged: Vec<String>,
-    /// Caches that this kernel does not tell from it.
+    /// Caches that this kernel does not distinguish from it.
     like: Vec<String>,
     /// The cache that it is merged with, where that has the objects.
     merged_with: Option<String>,

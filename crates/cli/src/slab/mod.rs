@@ -36,7 +36,7 @@ fn start(name: &str, room: Option<u32>) -> Result<()> {
 struct View<'a> {
     /// The slab.
     name: &'a str,
-    /// At most so many lines.
+    /// At most this many lines.
     top: usize,
     /// As JSON.
     json: bool,

@@ -47,9 +47,9 @@ pub struct Listed {
     pub failures: u64,
     /// Panics of it that were caught.
     pub panics: u64,
-    /// Calls that no tracer was told of, because there was no memory for their threads.
+    /// Calls that no tracer saw, because there was no memory for their threads.
     pub missed: u64,
-    /// Calls that no tracer was told of, because their threads were in a tracer.
+    /// Calls that no tracer saw, because their threads were in a tracer.
     pub nested: u64,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn refusal(pid: i32, name: &str, reply: &Reply, talk: &mut Talk) -> O
     }
 }
 
-/// Has a process load the library of a tracer. Returns the name of the tracer that this has told the agent of.
+/// Has a process load the library of a tracer. Returns the name of the tracer that this has registered.
 fn load(pid: i32, file: &str) -> Result<String> {
     let path = std::fs::canonicalize(file).map_err(|e| failed(pid, format!("{file}: {e}"), "name a shared object"))?;
     // The agent comes first: the library looks for it.

@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Before a packet of so many bits.
+    /// Before a packet of this many bits.
     pub fn packet(&mut self, bits: u64) {
         self.left = bits.saturating_mul(16).saturating_add(4096);
     }
@@ -103,7 +103,7 @@ impl Cursor<'_> {
         self.at = (self.at + align - 1) & !(align - 1);
     }
 
-    /// Takes so many bits. Returns where they begin.
+    /// Takes this many bits. Returns where they begin.
     fn take(&mut self, bits: u64) -> Result<u64, Fault> {
         let at = self.at;
         match at.checked_add(bits) {
@@ -259,7 +259,7 @@ fn sign(bits: u64, size: u32) -> i64 {
     ((bits << unused) as i64) >> unused
 }
 
-/// So many bits (1 to 64) from a bit on. Little endian: the first bit is the lowest of its byte and of the number. Big endian:
+/// This many bits (1 to 64) from a bit on. Little endian: the first bit is the lowest of its byte and of the number. Big endian:
 /// the first bit is the highest of both.
 pub(super) fn bits(data: &[u8], at: u64, size: u32, order: ByteOrder) -> u64 {
     let (first, shift) = ((at / 8) as usize, (at % 8) as u32);

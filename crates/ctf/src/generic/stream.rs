@@ -458,7 +458,7 @@ fn read_event(cursor: &mut Cursor<'_>, packet: &Packet) -> Result<Event, Fault> 
     })
 }
 
-/// How much a counter of so many bits has grown.
+/// How much a counter of this many bits has grown.
 fn difference(old: u64, new: u64, size: u32) -> u64 {
     let mask = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
     new.wrapping_sub(old) & mask

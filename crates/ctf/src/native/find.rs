@@ -19,7 +19,7 @@ use std::sync::Mutex;
 
 /// A packet larger than this is not taken for one, bytes.
 const MAX_PACKET: u64 = 64 << 20;
-/// A recording with a limit may replace all that a listing of its directory names before that is opened: so many listings are tried.
+/// A recording with a limit may replace all that a listing of its directory names before that is opened: the most listings that are tried.
 const LISTINGS: usize = 16;
 
 impl Data {

@@ -22,7 +22,7 @@ pub(super) struct Cursor<'a> {
     decoder: Decoder,
     /// The time of the current event, and what it is.
     now: Option<(u64, Now)>,
-    /// Records that are missing before the first one of the packet, to be told.
+    /// Records that are missing before the first one of the packet, to be reported.
     lost: Option<u64>,
 }
 
@@ -34,7 +34,7 @@ enum Now {
     Record(Record, std::ops::Range<usize>),
     /// Its first packet was not read yet: one packet of each stream may be more than there is memory for.
     Unread,
-    /// So many records are missing here; 0: not known.
+    /// This many records are missing here; 0: not known.
     Lost(u64),
     /// Another thread or program of this number begins here.
     Begun(u64),

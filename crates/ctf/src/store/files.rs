@@ -17,7 +17,7 @@ use std::io;
 pub enum Limit {
     /// Everything.
     None,
-    /// So many bytes in the whole directory; the oldest packets are deleted.
+    /// This many bytes in the whole directory; the oldest packets are deleted.
     Files(u64),
 }
 
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
     use crate::packet::PacketWriter;
 
-    /// Files in memory, and a disk that is full after so many bytes.
+    /// Files in memory, and a disk that is full after this many bytes.
     #[derive(Default)]
     struct Memory {
         files: BTreeMap<String, Vec<u8>>,

@@ -22,7 +22,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Keeps so many bytes.
+    /// Keeps this many bytes.
     pub fn new(max: u64) -> Flight {
         Flight { max, ..Flight::default() }
     }

@@ -44,7 +44,7 @@ pub fn read(file: &File) -> io::Result<Vec<u8>> {
     Ok(image.bytes)
 }
 
-/// A number of so many bytes; 0 beyond the end.
+/// A number of this many bytes; 0 beyond the end.
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     let bytes = at.checked_add(len).and_then(|end| bytes.get(at..end)).unwrap_or_default();
     bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))

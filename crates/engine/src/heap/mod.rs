@@ -86,7 +86,7 @@ pub trait Consumer: Send {
     fn entries(&mut self, process: u32, entries: &[Entry]);
     /// The process has ended, or executes another program.
     fn ended(&mut self, process: u32, executes: bool);
-    /// So many entries of the process are missing.
+    /// This many entries of the process are missing.
     fn lost(&mut self, process: u32, entries: u64);
     /// What has happened before this moment (ns) has come.
     fn settled(&mut self, until: u64) {

@@ -72,7 +72,7 @@ impl Choice {
 pub struct Aside(Option<Processors>);
 
 impl Aside {
-    /// Those that the calling thread may run on now. The thread stays where it is if that cannot be told.
+    /// Those that the calling thread may run on now. The thread stays where it is if that is not known.
     pub fn here() -> Aside {
         Aside(Processors::allowed().ok())
     }

@@ -34,9 +34,9 @@ struct Part {
     is_plain: bool,
     /// The next record, bytes.
     at: usize,
-    /// Records that are missing before it, to be told.
+    /// Records that are missing before it, to be reported.
     lost: u64,
-    /// Which thread or program begins with it, to be told.
+    /// Which thread or program begins with it, to be reported.
     begun: Option<u64>,
 }
 

@@ -43,7 +43,7 @@ pub trait Sink {
         false
     }
 
-    /// The command has this process id, which is told before its first event where the backend knows it by then.
+    /// The command has this process id, which comes before its first event where the backend knows it by then.
     fn command(&mut self, pid: i32) {
         let _ = pid;
     }
@@ -111,7 +111,7 @@ pub trait Sink {
         Ok(Flow::Continue)
     }
 
-    /// So many events were lost before they came, as far as that is known; before the last [`catch_up`](Sink::catch_up).
+    /// The number of events that were lost before they came, as far as that is known; before the last [`catch_up`](Sink::catch_up).
     fn lost(&mut self, events: u64) {
         let _ = events;
     }

@@ -32,7 +32,7 @@ struct Known {
 }
 
 impl Stacks {
-    /// A table of so many frames of all stacks together.
+    /// A table of this many frames of all stacks together.
     pub fn with_frames(most: usize) -> Stacks {
         Stacks { stacks: Table::default(), frames: 0, most, not_held: 0 }
     }

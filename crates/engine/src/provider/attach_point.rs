@@ -112,7 +112,7 @@ pub struct FunctionPoint {
     pub module: Option<String>,
     /// Where it begins, where its name alone is not enough.
     pub address: Option<u64>,
-    /// So many bytes behind its start.
+    /// This many bytes behind its start.
     pub offset: u64,
     /// Its id in the kernel's BTF, or in that of its module; 0: they do not have it.
     pub id: u32,

@@ -17,7 +17,7 @@ use symbols::elf::Function;
 /// From this number of functions on, a table of all names is made.
 const MANY: usize = 8;
 
-/// What symbols begin with before the first identifier, at most so many letters.
+/// What symbols begin with before the first identifier, at most this many letters.
 const NO_IDENTIFIER: usize = 4;
 
 /// A function and its name.

@@ -24,7 +24,7 @@ pub struct Functions {
     pub shown: Vec<String>,
     /// Functions of shared libraries too.
     pub libraries: bool,
-    /// Calls that take less than so many ns are not recorded.
+    /// Calls that take less than this many ns are not recorded.
     pub minimum: Option<u64>,
     /// Bytes of the buffer of each process, where that is not the plan's.
     pub buffer: Option<usize>,
@@ -63,7 +63,7 @@ impl Eq for Probes {}
 /// Arguments and results, as they are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values {
-    /// So many bytes of a string; 0: none.
+    /// This many bytes of a string; 0: none.
     pub strings: u16,
     /// For scripts: addresses are numbers, and the strings that they lead to are further arguments ([`events::values::text_of`]).
     pub numbers: bool,

@@ -33,7 +33,7 @@ pub struct Wanted {
     pub stacks: bool,
     /// Nothing else: they are those of probes, and allocators are left alone.
     pub only_stacks: bool,
-    /// One allocation for so many bytes, on average; 0: all.
+    /// One allocation per this many bytes, on average; 0: all.
     pub sample: u64,
     /// The trace is compressed. Times are those of a clock that ticks every millisecond, where that is enough for the order.
     pub packed: bool,

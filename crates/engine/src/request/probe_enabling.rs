@@ -57,9 +57,9 @@ pub enum Source {
     Gid,
     /// A number of a script's clause; or what is in memory at that address.
     Script(Script),
-    /// Return addresses in the kernel: so many at most.
+    /// Return addresses in the kernel: this many at most.
     KernelStack(u8),
-    /// Return addresses in the process: so many at most.
+    /// Return addresses in the process: this many at most.
     UserStack(u16),
     /// Hidden from the user who started the session: 0, or an empty string.
     Hidden {
@@ -91,7 +91,7 @@ pub struct Read {
 /// What is read of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWhat {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u16),
     /// A string.
     Text,

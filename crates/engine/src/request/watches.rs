@@ -29,7 +29,7 @@ impl Watches {
         std::mem::take(&mut self.0.released.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// So many calls were given an address that is not watched, because no register was free, and because it is no multiple of the length.
+    /// This many calls were given an address that is not watched, because no register was free, and because it is no multiple of the length.
     pub fn count(&self, without_register: u64, misaligned: u64) {
         self.0.without_register.store(without_register, Ordering::Relaxed);
         self.0.misaligned.store(misaligned, Ordering::Relaxed);

@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 use symbols::jit_dump::{JitDump, Loaded};
 use symbols::perf_map::{self, Owner, PerfMap};
 
-/// A map that has grown is read again after so long, ns.
+/// A map that has grown is read again after this long, ns.
 const AGAIN_NS: u64 = 100_000_000;
 /// Processes whose maps are kept, refusals that are reported, and processes whose users are known.
 const MOST: usize = 1024;

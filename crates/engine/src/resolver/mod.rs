@@ -37,7 +37,7 @@ use symbols::symbolizer::StackFrame;
 use symbols::{ModuleId, ReadAt, Symbolizer};
 pub use texts::{AsShown, Texts};
 
-/// A process whose mappings were looked up is not looked at again for so long, ns.
+/// A process whose mappings were looked up is not looked at again for this long, ns.
 const LOOK_AGAIN_NS: u64 = 50_000_000;
 /// Processes that are remembered for this.
 const MOST_LOOKED_AT: usize = 4096;

@@ -52,7 +52,7 @@ impl Cache {
 pub struct Caches {
     /// In the order of the kernel.
     pub all: Vec<Cache>,
-    /// The kernel tells the cache of an object (`bpf_get_kmem_cache`, Linux 6.13): objects of kmalloc can be told apart.
+    /// The kernel knows the cache of an object (`bpf_get_kmem_cache`, Linux 6.13): objects of kmalloc can be distinguished.
     pub tells_cache: bool,
     /// From the names that `/sys/kernel/slab` has to the directory that each leads to.
     links: HashMap<String, PathBuf>,
@@ -110,7 +110,7 @@ impl Caches {
         Err(Error::usage(name, "no such slab", todo))
     }
 
-    /// The caches whose objects cannot be told from those of a cache of kmalloc: those of the same size.
+    /// The caches whose objects cannot be distinguished from those of a cache of kmalloc: those of the same size.
     pub fn like(&self, cache: &Cache) -> Vec<&str> {
         let same = |c: &&Cache| c.is_kmalloc() && c.size == cache.size && c.name != cache.name;
         match self.tells_cache || !cache.is_kmalloc() {

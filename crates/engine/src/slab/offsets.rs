@@ -35,7 +35,7 @@ pub fn cache_of(arguments: &[String]) -> Option<u8> {
     arguments.iter().position(is).map(|n| n as u8)
 }
 
-/// The function that tells the cache of an object (Linux 6.13).
+/// The function that returns the cache of an object (Linux 6.13).
 pub fn function(btf: &KernelBtf) -> Option<i32> {
     btf.find(Kind::Func, "bpf_get_kmem_cache").and_then(|id| i32::try_from(id).ok())
 }

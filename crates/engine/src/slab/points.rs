@@ -135,7 +135,7 @@ pub fn pages(name: &str) -> Option<Result<Option<u32>>> {
 /// The tracepoints.
 ///
 /// # Errors
-/// This kernel's tracepoints do not tell what is needed.
+/// This kernel's tracepoints do not have the necessary arguments.
 pub fn of(name: &str, slab: &Slab, btf: &KernelBtf) -> Result<Points> {
     match slab {
         Slab::Pages(order) => Ok(of_pages(*order)),

@@ -31,7 +31,7 @@ pub struct MapSet {
     pub remembered: Map,
 }
 
-/// A table with room for so many objects, and its counters.
+/// A table with room for this many objects, and its counters.
 pub fn table(room: u32) -> io::Result<Map> {
     let entries = room.checked_add(1).ok_or(io::ErrorKind::InvalidInput)?;
     let table = Map::hash("trapline_objects", KEY, value::BYTES as u32, entries, 0)?;

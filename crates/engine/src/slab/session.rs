@@ -29,7 +29,7 @@ const RAW_TRACEPOINT: u32 = 1;
 pub struct Settings {
     /// The slab's name, as the user gives it.
     pub name: String,
-    /// Room for so many objects; none: [`Settings::ROOM`].
+    /// Room for this many objects; none: [`Settings::ROOM`].
     pub room: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ pub struct Session {
     pub name: String,
     /// The name of the cache; that of the slab for pages.
     pub cache: String,
-    /// Room for so many objects.
+    /// Room for this many objects.
     pub room: u32,
     state: Values,
     objects: Map,

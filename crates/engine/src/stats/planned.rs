@@ -16,7 +16,7 @@ pub struct PlannedFile {
 }
 
 impl PlannedFile {
-    /// In lines, with so many names of functions for each reason.
+    /// In lines, with this many names of functions for each reason.
     pub fn lines(&self, names: usize) -> Vec<String> {
         let PlannedFile { path, functions, patched, .. } = self;
         if let Some(why) = &self.left_alone {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// How many powers of two of µs are told apart.
+/// How many powers of two of µs are counted apart.
 pub const DELAYS: usize = 24;
 
 /// Counts since the beginning.
@@ -54,7 +54,7 @@ impl Counts {
         self.delays[n.min(DELAYS - 1)] += 1;
     }
 
-    /// The time in µs that so many of a hundred changes took at most, to the next power of two.
+    /// The time in µs that this many of a hundred changes took at most, to the next power of two.
     pub fn delay(&self, percent: u64) -> u64 {
         let mut left = self.updates * percent / 100;
         let at = self.delays.iter().position(|n| {

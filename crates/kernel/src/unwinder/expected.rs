@@ -58,7 +58,7 @@ fn library(name: &str, program: &Path, dirs: &[String], cache: &LdCache) -> Opti
             Some(rest) => own()?.join(rest.trim_start_matches('/')),
             None => PathBuf::from(dir),
         };
-        // By one name, however it is reached: the files are told apart by that.
+        // By one name, however it is reached: that distinguishes the files.
         std::fs::canonicalize(dir.join(name)).ok().filter(|path| path.is_file())
     };
     dirs.iter().find_map(place).or_else(|| Some(PathBuf::from(cache.path(name)?)))

@@ -13,7 +13,7 @@
 //! known. What is new is built first, by threads of its own. Nothing in the kernel waits for this: a stack that comes too early ends
 //! where the tables end, and is counted so.
 //!
-//! Processes are told apart by their ids in trapline's pid namespace, and what is outside of it is not followed.
+//! Processes are distinguished by their ids in trapline's pid namespace, and what is outside of it is not followed.
 
 mod builders;
 mod counts;
@@ -196,7 +196,7 @@ impl Handle {
         self.waker.wake();
     }
 
-    /// Waits until the tables of the programs that were expected are there, at most so long.
+    /// Waits until the tables of the programs that were expected are there, at most this long.
     pub fn wait_for_expected(&self, patience: Duration) {
         let until = std::time::Instant::now() + patience;
         while !self.settled.load(Ordering::Acquire) && std::time::Instant::now() < until {

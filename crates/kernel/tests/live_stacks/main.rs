@@ -97,7 +97,7 @@ fn sample(sampler: &mut Sampler, child: &mut Running, lasts: Duration) -> Vec<Sa
 /// The longest wait for samples on a machine that others keep busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So many samples of what `of` is true for; fewer where the child ends, or after [`PATIENCE`].
+/// This many samples of what `of` is true for; fewer where the child ends, or after [`PATIENCE`].
 fn sample_some(sampler: &mut Sampler, child: &mut Running, n: usize, of: impl Fn(&Sample) -> bool) -> Vec<Sample> {
     let began = Instant::now();
     let mut samples: Vec<Sample> = Vec::new();

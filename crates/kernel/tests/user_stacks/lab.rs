@@ -243,7 +243,7 @@ impl Lab {
         a.finish().unwrap()
     }
 
-    /// Sends what is at an offset of the area: so many bytes, or as many as r0 says.
+    /// Sends what is at an offset of the area: this many bytes, or as many as r0 says.
     fn send(&self, a: &mut Assembler, at: i32, bytes: Option<i32>) {
         a.map_fd(R1, self.ring.as_fd().as_raw_fd());
         a.mov(R2, R6);

@@ -172,7 +172,7 @@ fn a_function_s_callers_are_those_of_the_source() {
     eprintln!("{:?}", lab.endings());
 }
 
-/// So many samples of a program that was started; fewer where it ends.
+/// This many samples of a program that was started; fewer where it ends.
 fn sample(lab: &mut Lab, child: &mut Running, makes: Makes, rate: Rate, n: usize) -> Vec<Vec<u8>> {
     let pid = child.0.id();
     lab.add(pid);

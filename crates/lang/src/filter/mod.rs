@@ -202,7 +202,7 @@ pub struct Needs {
 pub struct NeededString {
     /// Index of the argument.
     pub arg: u8,
-    /// So many bytes of it, a NUL at the end among them, always decide.
+    /// This many bytes of it, a NUL at the end among them, always decide.
     pub bytes: usize,
     /// It is there only when the call has ended.
     pub at_exit: bool,

@@ -135,7 +135,7 @@ fn provider(name: &str) -> Option<&'static Provider> {
     PROVIDERS.iter().find(|p| p.name == name || p.aliases.contains(&name))
 }
 
-/// The list of probes that begins here. Stops at `{`, or behind the `/` that begins a predicate, of which it tells.
+/// The list of probes that begins here. Stops at `{`, or behind the `/` that begins a predicate, and returns whether there was one.
 pub(super) fn points(l: &mut Lexer<'_>, params: &[String]) -> Result<(Vec<Point>, bool)> {
     let mut points = Vec::new();
     loop {

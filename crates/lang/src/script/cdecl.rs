@@ -61,7 +61,7 @@ pub struct Member {
     pub bits: Option<(u8, u8)>,
 }
 
-/// So many structures may be within each other.
+/// This many structures may be within each other.
 const MAX_DEPTH: usize = 32;
 
 /// A structure that is being laid out.

@@ -42,7 +42,7 @@ pub struct Spec {
     pub zeros: bool,
     /// `@`: the value of a map, in `printa`.
     pub of_map: bool,
-    /// At least so many characters.
+    /// At least this many characters.
     pub width: u32,
     /// Digits at least, or characters at most.
     pub precision: Option<u32>,

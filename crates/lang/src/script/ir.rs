@@ -69,7 +69,7 @@ pub struct Clause {
     pub vars: Vec<Type>,
     /// What it reads of an event: first what its predicate does.
     pub leaves: Vec<Leaf>,
-    /// So many of them the predicate reads.
+    /// This many of them the predicate reads.
     pub predicate_leaves: usize,
     /// The leaves that only the memory of other leaves depends on.
     pub idle: Vec<usize>,
@@ -210,7 +210,7 @@ pub enum Kind {
     Load(Box<Int>, Space),
     /// A piece of bytes, from an offset on: as many as the type has.
     Piece(Box<Expr>, Box<Int>),
-    /// The string at an address, of at most so many bytes, its NUL among them.
+    /// The string at an address, of at most this many bytes, its NUL among them.
     TextAt(Box<Int>, Space, Box<Int>),
     /// An address, and the string there: a map keeps both.
     Kept(Box<Expr>, Box<Expr>),
@@ -273,7 +273,7 @@ pub enum Stmt {
     If(Vec<(Cond, Vec<Stmt>)>, Vec<Stmt>),
     /// As long as it holds.
     While(Cond, Vec<Stmt>, Span),
-    /// So many times.
+    /// This many times.
     Repeat(u32, Vec<Stmt>),
     /// A variable from one number to before another.
     Range(usize, Int, Int, Vec<Stmt>, Span),
@@ -289,7 +289,7 @@ pub enum Stmt {
     Write(Writing, usize, Vec<Expr>),
     /// Prints a value.
     Print(Expr),
-    /// Prints what a map holds: so many, divided.
+    /// Prints what a map holds: at most this many, divided.
     PrintMap(usize, Option<Int>, Option<Int>),
     /// Prints maps side by side: by the format of a place, which takes these values.
     PrintAll(Vec<usize>, usize, Vec<Column>),

@@ -255,7 +255,7 @@ impl Held {
 }
 
 impl Held {
-    /// Adds a value so many times.
+    /// Adds a value this many times.
     pub fn collect_times(&mut self, aggregate: Aggregate, v: i64, times: u64) {
         match (&mut *self, aggregate) {
             _ if times == 0 => {}

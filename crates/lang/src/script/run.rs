@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 pub use super::maps::{Held, Row};
 pub use speculation::{MAX_KEPT, MAX_OPEN};
 
-/// So many rounds all loops of a run may have.
+/// This many rounds all loops of a run may have.
 pub const MAX_ROUNDS: u32 = 1 << 23;
 
 /// A value of an event.
@@ -66,7 +66,7 @@ pub trait Event {
     /// A value by its number in the clause's leaves; None: it is not known.
     fn leaf(&self, index: usize, leaf: &Leaf) -> Option<Datum<'_>>;
 
-    /// So many bytes of memory.
+    /// This many bytes of memory.
     fn memory(&self, _space: Space, _address: u64, _length: usize) -> Memory {
         Memory::Unknown
     }
@@ -307,21 +307,21 @@ impl Machine {
         self.run_with(clause, event, host, |run| run.collected(held));
     }
 
-    /// A clause did not run so many times elsewhere, because something was not known.
+    /// A clause did not run this many times elsewhere, because something was not known.
     pub fn unknown(&mut self, clause: usize, times: u64) {
         if let Some(counts) = self.counts.get_mut(clause) {
             counts.unknown += times;
         }
     }
 
-    /// A map has refused so many new keys elsewhere.
+    /// A map has refused this many new keys elsewhere.
     pub fn refuse(&mut self, map: usize, keys: u64) {
         if let Some(store) = self.stores.get_mut(map) {
             store.refused += keys;
         }
     }
 
-    /// So many reads of memory that is not there have happened elsewhere.
+    /// This many reads of memory that is not there have happened elsewhere.
     pub fn bad_read(&mut self, reads: u64) {
         self.bad_reads += reads;
     }

@@ -48,7 +48,7 @@ pub enum Gives {
     Int(Cast),
     /// A truth value.
     Bool,
-    /// A string of at most so many bytes; 0: as the settings say.
+    /// A string of at most this many bytes; 0: as the settings say.
     Text(u32),
     /// Bytes.
     Bytes,

@@ -9,7 +9,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     hex.split_whitespace().map(|b| u8::from_str_radix(b, 16).unwrap()).collect()
 }
 
-/// Moved code as hexadecimal digits, each fix as `<target`, with `+n` if so many bytes of the instruction follow it, or as `=target`.
+/// Moved code as hexadecimal digits, each fix as `<target`, with `+n` if this many bytes of the instruction follow it, or as `=target`.
 fn moved_with(hex: &str, profilers: &[u64]) -> Result<String, Refusal> {
     let (mut code, mut fixes) = (vec![], vec![]);
     let moved = relocate((START, 0, 0), &bytes(hex), profilers, &mut code, &mut fixes, &mut vec![])?;

@@ -15,7 +15,7 @@ fn recorded(variant: Variant, steps: Vec<Job>) -> Option<Run> {
     steps_of("agent_tracers", &[], Wish { functions, variant, ..Wish::default() }, steps)
 }
 
-/// Every call of so many rounds has its records, and results are what they are.
+/// Every call of this many rounds has its records, and results are what they are.
 #[track_caller]
 fn is_whole(run: &Run, rounds: u64) {
     for (name, calls) in ROUND {

@@ -62,7 +62,7 @@ pub(super) enum Register {
 pub(super) enum Put {
     /// Its parts, in order.
     Registers([Option<Register>; 2]),
-    /// In memory, so many bytes above the stack pointer.
+    /// In memory, this many bytes above the stack pointer.
     Stack(i64),
     /// Nowhere, or not known.
     Nowhere,
@@ -116,7 +116,7 @@ impl Taken {
 pub enum Where {
     /// In this register.
     Register(&'static str),
-    /// In memory, so many bytes above the stack pointer.
+    /// In memory, this many bytes above the stack pointer.
     Stack(i64),
     /// Not where a program at the probe could find it, or not known.
     Nowhere,

@@ -51,7 +51,7 @@ struct Head {
 struct State {
     compressed: Vec<u8>,
     read: usize,
-    /// All bytes of the section, of which so many are known.
+    /// All bytes of the section, of which this many from the start are known.
     bytes: Vec<u8>,
     known: usize,
     inflater: Inflater,
@@ -73,7 +73,7 @@ impl Head {
         Some(Head { algorithm: u32_at(bytes, 0)?, len: HEAD, size: u64_at(bytes, 8)? })
     }
 
-    /// Whether so many compressed bytes can be what it says.
+    /// Whether this many compressed bytes can be what it says.
     fn is_possible(&self, compressed: u64) -> bool {
         let of_one = match self.algorithm {
             ZLIB => MOST_OF_ONE,
@@ -135,7 +135,7 @@ impl State {
     }
 }
 
-/// Inflates into `bytes`, of which so many are known: how many were read and written; none where they are damaged.
+/// Inflates into `bytes`, of which this many from the start are known: how many were read and written; none where they are damaged.
 fn zlib(inflater: &mut DecompressorOxide, from: &[u8], bytes: &mut [u8], known: usize) -> Option<(usize, usize)> {
     let flags = flags::TINFL_FLAG_PARSE_ZLIB_HEADER | flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let (status, read, written) = decompress(inflater, from, bytes, known, flags);
@@ -183,7 +183,7 @@ mod tests {
         (0..SIZE / 4).flat_map(|n| (n as u32 / 3 * 7).to_le_bytes()).collect()
     }
 
-    /// A section in frames of so many bytes each.
+    /// A section in frames of this many bytes each.
     fn section(size: u64, frame: usize) -> Vec<u8> {
         let mut section = [ZSTD.to_le_bytes(), [0; 4]].concat();
         section.extend([size.to_le_bytes(), 1u64.to_le_bytes()].concat());

@@ -451,7 +451,7 @@ impl<'f> Debug<'f> {
         }
     }
 
-    /// The entries directly below one, at most so many.
+    /// The entries directly below one, at most this many.
     fn children(&self, die: &Die<'f>, most: usize) -> Vec<Die<'f>> {
         let mut all = Vec::new();
         let Ok(mut tree) = die.found.unit.entries_tree(Some(die.at)) else { return all };

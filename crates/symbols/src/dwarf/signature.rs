@@ -34,21 +34,21 @@ pub enum Type {
         /// Values that have names, of an enumeration.
         names: Vec<(i64, String)>,
     },
-    /// A truth value of so many bytes.
+    /// A truth value of this many bytes.
     Bool(u8),
-    /// A character of so many bytes.
+    /// A character of this many bytes.
     Char(u8),
-    /// A floating-point number of so many bytes: 4, 8, or 16 for 10 of x87.
+    /// A floating-point number of this many bytes: 4, 8, or 16 for 10 of x87.
     Float(u8),
     /// An address.
     Pointer,
     /// The address of a string that ends with NUL.
     Text,
-    /// Characters in place: so many.
+    /// Characters in place: this many.
     Chars(u16),
     /// An address and a length, in this order: `&str`.
     Slice,
-    /// A string with its address and its length at these offsets, and so many bytes itself: `String`, `std::string`.
+    /// A string with its address and its length at these offsets, and this many bytes itself: `String`, `std::string`.
     String {
         /// Bytes.
         size: u16,
@@ -61,7 +61,7 @@ pub enum Type {
     Struct(Struct),
     /// The address of a value.
     To(Box<Type>),
-    /// Not known, or nothing that is described: so many bytes.
+    /// Not known, or nothing that is described: this many bytes.
     Other(u64),
 }
 
@@ -81,7 +81,7 @@ pub enum Place {
     Integer(u8),
     /// A register of floating-point numbers: xmm0 …
     Float(u8),
-    /// Memory: so many bytes above the return address.
+    /// Memory: this many bytes above the return address.
     Stack(i32),
     /// rax, or rdx, when the function has returned.
     Returned(u8),
@@ -226,7 +226,7 @@ impl<'f> Debug<'f> {
         Held::Parts(parts)
     }
 
-    /// Describes a type, which is stripped; what it leads to, so many levels deep.
+    /// Describes a type, which is stripped; what it leads to, this many levels deep.
     fn value_type(&self, ty: &Die<'f>, levels: u32) -> Type {
         let size = self.size(ty);
         let small = u8::try_from(size).ok().filter(|n| (1..=16).contains(n));

@@ -21,7 +21,7 @@ use std::rc::Rc;
 const MOST: usize = 128;
 /// The most units of a file that are looked at for the one with the id.
 const MOST_UNITS: usize = 1 << 12;
-/// The units of a program that tell whether it has skeletons.
+/// The units of a program that show whether it has skeletons.
 const FIRST: usize = 32;
 
 /// A file that is looked for.
@@ -62,7 +62,7 @@ impl<'f> Debug<'f> {
         self.split.get()
     }
 
-    /// Whether some of its units are skeletons, as far as the first ones tell.
+    /// Whether some of its units are skeletons, as far as the first ones show.
     pub(super) fn has_skeletons(&self) -> bool {
         let unit = |at: &usize| self.parse_unit(self.dwarf.unit_header(gimli::DebugInfoOffset(*at)).ok()?);
         self.splits.is_some() && self.headers().iter().take(FIRST).filter_map(unit).any(|f| f.unit.dwo_id.is_some())

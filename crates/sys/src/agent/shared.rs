@@ -55,7 +55,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Makes one, with so many chunks of so many bytes (rounded up to pages). Memory is used where something is written.
+    /// Makes one: the number of its chunks, and the bytes of each (rounded up to pages). Memory is used where something is written.
     ///
     /// # Errors
     /// Those of memfd_create(2) and mmap(2).
@@ -132,7 +132,7 @@ impl Shared {
         unsafe { &*self.map.base().add(layout::HEADERS).cast::<ChunkHeader>().add(chunk) }
     }
 
-    /// The word that tells agents whether the collector is alive.
+    /// The word by which agents see whether the collector is alive.
     pub fn collector_word(&self) -> u32 {
         self.control().collector.load(Ordering::Acquire)
     }
@@ -151,7 +151,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Has allocations recorded: bits of [`abi::heap`], and one allocation for so many bytes; 0: all. Before the process has the memory.
+    /// Has allocations recorded: bits of [`abi::heap`], and one allocation per this many bytes; 0: all. Before the process has the memory.
     pub fn record_heap(&self, bits: u32, sample: u64) {
         let control = self.control();
         control.sample.store(sample, Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl Shared {
         control.heap.store(bits, Ordering::Release);
     }
 
-    /// Tells threads what time it is, for records whose times are cheap.
+    /// Publishes the time for threads, for records whose times are cheap.
     pub fn tell_time(&self, tsc: u64) {
         self.control().now.store(tsc, Ordering::Relaxed);
     }
@@ -258,7 +258,7 @@ impl Shared {
         header.state.store(layout::FREE, Ordering::Release);
     }
 
-    /// Tells threads that chunks have become free.
+    /// Notifies threads that chunks have become free.
     pub fn wake(&self) {
         let control = self.control();
         control.freed.fetch_add(1, Ordering::SeqCst);

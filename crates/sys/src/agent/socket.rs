@@ -179,12 +179,12 @@ fn remove_orphans(dir: &Path) {
 }
 
 impl Listener {
-    /// Waits for a request, at most so long.
+    /// Waits for a request, at most this long.
     pub fn wait(&self, timeout: Duration) {
         wait([Some(&self.socket), self.beside.as_ref()], timeout);
     }
 
-    /// What tells another thread of requests that wait.
+    /// What notifies another thread of waiting requests.
     ///
     /// # Errors
     /// Too many descriptors are open.
@@ -208,7 +208,7 @@ impl Backlog {
     }
 }
 
-/// Waits until one of these has a request, at most so long; whether it has.
+/// Waits until one of these has a request, at most this long; whether it has.
 fn wait(sockets: [Option<&UnixListener>; 2], timeout: Duration) -> bool {
     let fds = sockets.map(|s| s.map_or(-1, AsRawFd::as_raw_fd));
     let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
@@ -218,7 +218,7 @@ fn wait(sockets: [Option<&UnixListener>; 2], timeout: Duration) -> bool {
 }
 
 impl Request {
-    /// Reads exactly so many bytes.
+    /// Reads exactly this many bytes.
     ///
     /// # Errors
     /// The process says less, or takes too long.

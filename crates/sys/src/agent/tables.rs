@@ -15,7 +15,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// One of so many bytes, all zeros.
+    /// One of this many bytes, all zeros.
     ///
     /// # Errors
     /// Those of memfd_create(2) and mmap(2).

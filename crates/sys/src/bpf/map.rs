@@ -183,7 +183,7 @@ impl Map {
         Map::create(&MapSpec { kind, name, key_size, value_size: 4, entries, flags: 0, inner, types: None })
     }
 
-    /// A map that somebody else has made. The kernel tells its kind and its sizes.
+    /// A map that somebody else has made. The kernel reports its kind and its sizes.
     ///
     /// # Errors
     /// `InvalidData`: not a map, or of a kind that is not known here.

@@ -38,11 +38,11 @@ pub struct Part {
 pub enum Shape {
     /// Nothing.
     Void,
-    /// An integer of so many bytes, signed; enumerations are integers too, and `char` is signed.
+    /// An integer of this many bytes, signed; enumerations are integers too, and `char` is signed.
     Int(u32, bool),
     /// An address of a type.
     Pointer(u32),
-    /// So many of a type.
+    /// This many of a type.
     Array(u32, u32),
     /// A structure or union; its name, or that of the typedef which leads to it, is empty where it has none.
     Struct(String),

@@ -195,7 +195,7 @@ trapline_calls_behind:
     add rsi, 7
     shr rsi, 3
 20:
-    // So many elements, no more than the limit in bytes.
+    // This many elements, no more than the limit in bytes.
     cmp rsi, 65536
     jbe 23f
     mov esi, 65536
@@ -286,7 +286,7 @@ trapline_calls_captured:
     mov qword ptr gs:[{last}], rdi
     mov qword ptr gs:[{last_end}], rdi
     jmp 18b
-    // What each element of the capture before refers to: at most so many.
+    // What each element of the capture before refers to: at most this many.
 32:
     cmp byte ptr [r10], {descriptor}
     je 50f
@@ -313,7 +313,7 @@ trapline_calls_captured:
     lea rax, [rdi + 16]
     mov r11, rax
     jmp 13b
-    // process_vm_readv of the thread's own memory, which reads as much as there is: no signal tells of the rest.
+    // process_vm_readv of the thread's own memory, which reads as much as there is: the rest raises no signal.
 34:
     mov qword ptr gs:[{to}], r11
     mov qword ptr gs:[{to} + 8], rdx

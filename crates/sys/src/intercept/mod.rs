@@ -109,7 +109,7 @@ const WITH_NAMES: u8 = 2;
 pub mod op {
     /// A string: up to its NUL.
     pub const STRING: u8 = 1;
-    /// So many bytes as the limit says.
+    /// This many bytes as the limit says.
     pub const FIXED: u8 = 2;
     /// As many elements as the result says.
     pub const RESULT: u8 = 3;
@@ -121,7 +121,7 @@ pub mod op {
     pub const SIGNED: u8 = 6;
     /// As many bits as a signed argument of 32 bits says.
     pub const BITS: u8 = 7;
-    /// So many bytes as the limit says, as far as there are so many: the argument may be no address, or that of less. The kernel is asked for them.
+    /// As many bytes as the limit allows, as far as they are there: the argument may be no address, or that of less. The kernel is asked for them.
     pub const ASKED: u8 = 8;
     /// What the first capture refers to: it has the address at the offset `argument`, and a number of elements of 32 bits at the offset
     /// `count`.
@@ -281,7 +281,7 @@ impl Memory {
     fn read(&self, at: usize, out: &mut Vec<u8>, len: usize) {
         assert!(at + len <= self.map.len(), "inside of the file");
         out.reserve(len);
-        // SAFETY: checked, and there is room for so many. What the process writes meanwhile may or may not be among them: they are bytes.
+        // SAFETY: checked, and there is room for this many. What the process writes meanwhile may or may not be among them: they are bytes.
         unsafe {
             self.map.base().add(at).copy_to_nonoverlapping(out.as_mut_ptr().add(out.len()), len);
             out.set_len(out.len() + len);

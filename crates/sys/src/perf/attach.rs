@@ -16,7 +16,7 @@ use std::path::Path;
 pub enum Rate {
     /// Times a second.
     Hz(u64),
-    /// Once in so many ns.
+    /// Once in this many ns.
     Ns(u64),
 }
 

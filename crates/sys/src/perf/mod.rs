@@ -183,12 +183,12 @@ impl Attr {
         self.u64(at::FLAGS, bits)
     }
 
-    /// Samples once in so many events; of a clock: so many ns.
+    /// Samples once in this many events; of a clock: ns.
     pub fn period(self, period: u64) -> Attr {
         self.u64(at::PERIOD, period)
     }
 
-    /// Samples so many times a second.
+    /// Samples this many times a second.
     pub fn frequency(self, hz: u64) -> Attr {
         self.flags(bit::FREQ).u64(at::PERIOD, hz)
     }
@@ -198,7 +198,7 @@ impl Attr {
         self.u64(at::SAMPLE_TYPE, bits)
     }
 
-    /// Samples carry the registers of the process, and a copy of so many bytes of its stack from rsp on: a multiple of 8, at most
+    /// Samples carry the registers of the process, and a copy of this many bytes of its stack from rsp on: a multiple of 8, at most
     /// [`MOST_STACK`]; 0: no copy.
     pub fn copy_user(self, bytes: u32) -> Attr {
         let stack = if bytes > 0 { sample::STACK_USER } else { 0 };
@@ -216,7 +216,7 @@ impl Attr {
         self.flags(bit::USE_CLOCKID).u32(at::CLOCKID, libc::CLOCK_MONOTONIC as u32)
     }
 
-    /// Who waits for its ring wakes up when so many bytes are there. Without, at half of a ring: records other than samples wake up nobody.
+    /// Who waits for its ring wakes up when this many bytes are there. Without, at half of a ring: records other than samples wake up nobody.
     pub fn wake_at(self, bytes: u32) -> Attr {
         self.flags(bit::WATERMARK).u32(at::WAKEUP, bytes)
     }

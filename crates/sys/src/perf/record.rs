@@ -150,7 +150,7 @@ pub enum Record<'a> {
         /// ns.
         time: u64,
     },
-    /// So many records did not fit.
+    /// This many records did not fit.
     Lost(u64),
     /// The kernel has stopped a clock that ticks too often, or lets it go on.
     Throttle {

@@ -57,7 +57,7 @@ pub(super) struct Damaged;
 /// Where the next row begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// So many bytes further on.
+    /// This many bytes further on.
     By(u64),
     /// At this address.
     To(u64),

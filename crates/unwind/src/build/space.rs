@@ -92,7 +92,7 @@ pub struct Space {
 const MAX_CHUNKS: u32 = 1 << 14;
 
 impl Space {
-    /// Empty tables of at most so many chunks of rows, and pages.
+    /// Empty tables of at most this many chunks of rows, and pages.
     pub fn new(max_chunks: usize, max_pages: usize) -> Space {
         let mut space = Space { max_pages, ..Space::default() };
         (0..max_chunks.min(MAX_CHUNKS as usize) as u32).rev().for_each(|n| space.give_chunk(n));
@@ -177,7 +177,7 @@ impl Space {
         Ok((places, chunks))
     }
 
-    /// So many numbers of pages in a row; the first.
+    /// This many numbers of pages in a row; the first.
     fn page_numbers(&mut self, count: usize) -> Result<u32, Full> {
         if let Some(at) = self.free_pages.iter().position(|r| r.len() >= count) {
             let range = &mut self.free_pages[at];
@@ -242,7 +242,7 @@ impl Space {
 mod tests {
     use super::*;
 
-    /// A module of so many pages, each with so many rows.
+    /// A module of this many pages, each with this many rows.
     fn module(pages: u32, rows: u32) -> Module {
         let page = |n| Page { first: n * rows, rows };
         Module {

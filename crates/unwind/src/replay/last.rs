@@ -27,7 +27,7 @@ use crate::walk::{Caller, Registers};
 pub const MAX: usize = MAX_FRAMES;
 /// A plain step has at most two.
 const MAX_CHECKS: usize = 2 * MAX;
-/// Return addresses have fewer bits; others are no addresses, and what is kept of them does not tell them apart.
+/// Return addresses have fewer bits; others are no addresses, and what is kept of them does not distinguish them.
 const ADDRESS_BITS: u32 = 56;
 
 /// Flag: the step uses rbp, and not only hands it on. This and the next two are those of common rules.

@@ -147,7 +147,7 @@ fn calls_that_do_not_return_are_counted_where_they_are_wanted() {
         assert!(w.m.set_value(ROWS, &35u32.to_le_bytes(), &row));
         assert_eq!(w.dies(35, NOSYS), 0);
         assert_eq!(w.dies(-1, NOSYS), 0);
-        // Cut off by a signal that ends the process: told by the end of the call, and not by that of the task.
+        // Cut off by a signal that ends the process: reported at the end of the call, and not at that of the task.
         let exiting = w.task(40, 40, 4);
         w.trace(exiting, &[]);
         (w.m.task, w.m.pid_tgid) = (exiting, 40 << 32 | 40);

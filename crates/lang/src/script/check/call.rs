@@ -201,7 +201,7 @@ impl Checker<'_> {
                     _ => limit = self.literal(e, 1, most.into())? as u32,
                 }
             }
-            // Stacks of so many frames are other stacks.
+            // Stacks of this many frames are other stacks.
             let kind = (limit != most).then(|| limit.to_string());
             let mut x = self.builtin(r, kind, span)?;
             x.ty = Type::Stack(space, mode, limit);

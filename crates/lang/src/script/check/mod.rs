@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is said of a value that something else may be the reason of.
 const UNKNOWN: &str = "the type of this is not known";
-/// So many messages are shown of one script.
+/// This many messages are shown of one script.
 const MAX_REPORTED: usize = 20;
 /// So often clauses are walked. Types become wider only, each by few steps.
 const MAX_ROUNDS: usize = 32;

@@ -8,7 +8,7 @@ use crate::script::value::{Text, Value};
 use events::event::Cap;
 use events::message::Cursor;
 
-/// So many strings of an array are read.
+/// This many strings of an array are read.
 const MAX_STRINGS: usize = 16;
 /// Below it there is no memory: the kernel gives the first page to nobody.
 const LOWEST: u64 = 4096;

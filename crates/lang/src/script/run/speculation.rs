@@ -7,9 +7,9 @@ use crate::script::types::Type;
 use crate::script::value::Value;
 use std::collections::BTreeMap;
 
-/// So many speculations may be open.
+/// This many speculations may be open.
 pub const MAX_OPEN: usize = 1 << 12;
-/// So many lines all of them keep.
+/// This many lines all of them keep.
 pub const MAX_KEPT: usize = 1 << 16;
 
 /// Something that is printed.
