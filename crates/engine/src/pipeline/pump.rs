@@ -11,9 +11,9 @@ use crate::pipeline::backend::Deliver;
 use crate::resolver::Resolver;
 use events::functions::{self, Run};
 use events::generated::P_FUNCTION;
+use events::hash::Table;
 use events::traces::Origin;
 use events::{Class, Event, Schema, StreamId};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use sys::time;
 
@@ -173,7 +173,7 @@ pub struct Pump<'b> {
     maps: Maps,
     monitor: Option<Monitor>,
     ordered: Ordered,
-    counters: BTreeMap<u16, Counters>,
+    counters: Table<u16, Counters>,
     /// Time of the first event of an enabled probe, ns of the monotonic clock.
     first_event: Option<u64>,
     malformed: u64,
@@ -197,7 +197,7 @@ impl<'b> Pump<'b> {
             maps: Maps::new(),
             monitor: None,
             ordered: Ordered::default(),
-            counters: BTreeMap::new(),
+            counters: Table::default(),
             first_event: None,
             malformed: 0,
             failures: Vec::new(),
@@ -366,7 +366,9 @@ impl<'b> Pump<'b> {
 
     /// Counters per event class.
     pub fn counters(&self) -> impl Iterator<Item = (&'static Schema, Counters)> + '_ {
-        self.counters.iter().filter_map(|(id, c)| Some((events::registry::by_id(*id)?, *c)))
+        let mut all: Vec<(u16, Counters)> = self.counters.iter().map(|(id, c)| (*id, *c)).collect();
+        order::by_key(&mut all, |(id, _)| *id);
+        all.into_iter().filter_map(|(id, c)| Some((events::registry::by_id(id)?, c)))
     }
 
     /// Time of the first event of an enabled probe, ns of the monotonic clock.
@@ -385,7 +387,7 @@ struct Show<'a, 'b> {
     selection: &'a Selection,
     outlets: &'a mut Vec<Outlet<'b>>,
     maps: &'a mut Maps,
-    counters: &'a mut BTreeMap<u16, Counters>,
+    counters: &'a mut Table<u16, Counters>,
     first_event: &'a mut Option<u64>,
     malformed: &'a mut u64,
     failures: &'a mut Vec<Error>,

@@ -7,7 +7,8 @@ use events::names::{AT_FDCWD, Names};
 use events::schema::Ret;
 use events::traces::own;
 use events::types::{Fmt, StrKind, Type};
-use events::{Cap, Event};
+use events::{Cap, Event, Int};
+use std::borrow::Cow;
 
 /// A row's key. The order is that of `name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,17 +37,61 @@ const NOT_WORKED_ON: [(&str, &str); 3] = [("symlink", "oldname"), ("symlinkat", 
 /// Calls whose path names something that is in no directory: message queues.
 const NO_FILES: [&str; 2] = ["mq_open", "mq_unlink"];
 
-/// The subject by the arguments.
-enum About<'a> {
-    /// A path as the call was given it, and the directory that it starts from, unless it names no file.
+/// What a call was about, by its arguments.
+struct About<'a> {
+    /// The first path.
+    path: Option<Given<'a>>,
+    /// The first descriptor; else one that the call has made; else a directory's.
+    fd: Descriptor,
+}
+
+/// A path that a call was given.
+enum Given<'a> {
+    /// The path, and the directory that it starts from, unless it names no file.
     Path(&'a [u8], Option<i32>),
-    /// A path that is not known.
+    /// It is empty: the directory itself.
+    Dir(i32),
+    /// It is not known.
     Unread,
-    /// A descriptor that existed before.
-    Fd(i32),
-    /// A descriptor that the call has made.
+}
+
+/// A descriptor of a call.
+enum Descriptor {
+    /// It existed before.
+    Old(i32),
+    /// The call has made it.
     Made(i32),
     None,
+}
+
+impl About<'_> {
+    /// The number of the descriptor.
+    fn number(&self) -> Option<i32> {
+        match self.fd {
+            Descriptor::Old(fd) | Descriptor::Made(fd) => Some(fd).filter(|fd| *fd >= 0),
+            Descriptor::None => None,
+        }
+    }
+}
+
+/// The file that a call was about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum File<'a> {
+    /// By its path.
+    Path(Cow<'a, [u8]>),
+    /// A socket, by what is known of its ends.
+    Socket(&'a [u8]),
+    /// Its name is not known.
+    Unnamed,
+    /// There is none.
+    None,
+}
+
+/// The descriptor and the file that a call was about.
+#[inline]
+pub(crate) fn descriptor_and_file<'a>(ev: &Event<'a>, names: &'a dyn Names) -> (Option<i32>, File<'a>) {
+    let about = about(ev);
+    (about.number(), file(ev, &about, names))
 }
 
 impl Subject {
@@ -59,11 +104,13 @@ impl Subject {
             }
             By::Call => Subject::Call(ev.schema.name),
             By::Thread => Subject::Thread(ev.tid()),
-            By::Path => path(ev, names),
-            By::Fd => match about(ev, false) {
-                About::Fd(fd) | About::Made(fd) if fd >= 0 => Subject::Fd(ev.pid(), fd),
-                _ => Subject::None,
+            By::Path => match file(ev, &about(ev), names) {
+                File::Path(path) => Subject::Path(path.into()),
+                File::Socket(ends) => Subject::Socket(ends.into()),
+                File::Unnamed => Subject::Unnamed,
+                File::None => Subject::None,
             },
+            By::Fd => about(ev).number().map_or(Subject::None, |fd| Subject::Fd(ev.pid(), fd)),
         }
     }
 
@@ -100,23 +147,23 @@ impl Subject {
     }
 }
 
-fn path(ev: &Event<'_>, names: &dyn Names) -> Subject {
-    let named = |name: Option<&events::names::FdName>| match name {
-        None => Subject::Unnamed,
-        Some(n) if n.path.starts_with(b"socket:[") && !n.detail.is_empty() => Subject::Socket(n.detail[..].into()),
-        Some(n) => Subject::Path(n.path[..].into()),
+fn file<'a>(ev: &Event<'a>, about: &About<'a>, names: &'a dyn Names) -> File<'a> {
+    let named = |name: Option<&'a events::names::FdName>| match name {
+        None => File::Unnamed,
+        Some(n) if n.path.starts_with(b"socket:[") && !n.detail.is_empty() => File::Socket(&n.detail),
+        Some(n) => File::Path(Cow::Borrowed(&n.path)),
     };
-    match about(ev, true) {
-        About::None => Subject::None,
-        About::Unread => Subject::Unnamed,
-        About::Fd(fd) => named(names.fd(ev.pid(), fd)),
-        About::Made(fd) => named(names.new_fd(ev.pid(), fd)),
-        About::Path(path, dir) => Subject::Path(whole_path(ev.pid(), path, dir, names)),
+    match (&about.path, &about.fd) {
+        (Some(Given::Path(path, dir)), _) => File::Path(whole_path(ev.pid(), path, *dir, names)),
+        (Some(Given::Unread), _) => File::Unnamed,
+        (Some(Given::Dir(fd)), _) | (None, Descriptor::Old(fd)) => named(names.fd(ev.pid(), *fd)),
+        (None, Descriptor::Made(fd)) => named(names.new_fd(ev.pid(), *fd)),
+        (None, Descriptor::None) => File::None,
     }
 }
 
 /// A path that a call of process `pid` was given, with the directory that it starts from, where that is known.
-pub(crate) fn whole_path(pid: u32, path: &[u8], dir: Option<i32>, names: &dyn Names) -> Box<[u8]> {
+pub(crate) fn whole_path<'a>(pid: u32, path: &'a [u8], dir: Option<i32>, names: &dyn Names) -> Cow<'a, [u8]> {
     match dir.filter(|_| !path.starts_with(b"/")).and_then(|dir| names.fd(pid, dir)) {
         None => path.into(),
         Some(dir) => {
@@ -127,40 +174,53 @@ pub(crate) fn whole_path(pid: u32, path: &[u8], dir: Option<i32>, names: &dyn Na
     }
 }
 
-/// The first path where paths are wanted; else the first descriptor; else one that the call has made; else a directory's.
-fn about<'a>(ev: &Event<'a>, paths: bool) -> About<'a> {
-    let (mut fd, mut dir) = (None, None);
+#[inline]
+fn about<'a>(ev: &Event<'a>) -> About<'a> {
+    let (mut path, mut fd, mut dir) = (None, None, None);
     for (i, arg) in ev.schema.args.iter().enumerate() {
-        match ev.resolve(i) {
-            Some((Type::Int(int), _)) if int.fmt == Fmt::Fd => {
+        // Others cannot be any of these, whatever their values are.
+        let may_be = matches!(
+            arg.ty,
+            Type::Int(Int { fmt: Fmt::Fd | Fmt::Dirfd, .. }) | Type::Str(StrKind::Path) | Type::Switch { .. }
+        );
+        match if may_be { ev.resolve(i) } else { None } {
+            Some((Type::Int(Int { fmt: Fmt::Fd, .. }), _)) => {
                 fd = fd.or(Some(ev.arg(i) as i32).filter(|&fd| fd >= 0));
             }
-            Some((Type::Int(int), _)) if int.fmt == Fmt::Dirfd => dir = Some(ev.arg(i) as i32),
-            Some((Type::Str(StrKind::Path), _)) if paths && !NOT_WORKED_ON.contains(&(ev.schema.name, arg.name)) => {
-                let read = matches!(ev.cap(i), Cap::Whole | Cap::Cut);
-                let bytes = ev.tail(i, false).or_else(|| ev.tail(i, true)).map(|t| t.bytes).filter(|_| read);
-                match (bytes, dir) {
-                    (Some([]), Some(dir)) => return About::Fd(dir),
-                    // Without a path, the directory itself.
-                    (None, Some(dir)) if ev.arg(i) == 0 => return About::Fd(dir),
-                    (None | Some([]), _) => return About::Unread,
-                    (Some(path), _) => {
-                        let file = !NO_FILES.contains(&ev.schema.name);
-                        return About::Path(path, file.then_some(dir.unwrap_or(AT_FDCWD)));
-                    }
-                }
+            Some((Type::Int(Int { fmt: Fmt::Dirfd, .. }), _)) => dir = Some(ev.arg(i) as i32),
+            Some((Type::Str(StrKind::Path), _))
+                if path.is_none() && !NOT_WORKED_ON.contains(&(ev.schema.name, arg.name)) =>
+            {
+                path = Some(given(ev, i, dir));
             }
             _ => {}
         }
     }
-    match (fd, made(ev), dir) {
-        (Some(fd), _, _) | (None, None, Some(fd)) => About::Fd(fd),
-        (None, Some(fd), _) => About::Made(fd),
-        (None, None, None) => About::None,
+    let fd = match (fd, made(ev), dir) {
+        (Some(fd), _, _) | (None, None, Some(fd)) => Descriptor::Old(fd),
+        (None, Some(fd), _) => Descriptor::Made(fd),
+        (None, None, None) => Descriptor::None,
+    };
+    About { path, fd }
+}
+
+/// The path that is argument `i`, with the directory's descriptor before it.
+fn given<'a>(ev: &Event<'a>, i: usize, dir: Option<i32>) -> Given<'a> {
+    let read = matches!(ev.cap(i), Cap::Whole | Cap::Cut);
+    let bytes = ev.tail(i, false).or_else(|| ev.tail(i, true)).map(|t| t.bytes).filter(|_| read);
+    match (bytes, dir) {
+        (Some([]), Some(dir)) => Given::Dir(dir),
+        // Without a path, the directory itself.
+        (None, Some(dir)) if ev.arg(i) == 0 => Given::Dir(dir),
+        (None | Some([]), _) => Given::Unread,
+        (Some(path), _) => {
+            let file = !NO_FILES.contains(&ev.schema.name);
+            Given::Path(path, file.then_some(dir.unwrap_or(AT_FDCWD)))
+        }
     }
 }
 
 fn made(ev: &Event<'_>) -> Option<i32> {
-    let is_fd = matches!(ev.ret_type(), Ret::Int(int) if int.fmt == Fmt::Fd);
-    (is_fd && ev.errno().is_none()).then(|| ev.ret() as i32).filter(|&fd| fd >= 0)
+    let is_fd = || matches!(ev.ret_type(), Ret::Int(Int { fmt: Fmt::Fd, .. }));
+    (ev.ret() >= 0 && is_fd() && ev.errno().is_none()).then(|| ev.ret() as i32).filter(|&fd| fd >= 0)
 }

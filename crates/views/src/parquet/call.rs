@@ -1,16 +1,18 @@
 //! The table of system calls.
 
 use super::column::Value;
+use super::dictionary::Texts;
 use super::file::File;
 use super::{About, Who, schema};
 use crate::latency::By;
-use crate::latency::subject::{Subject, whole_path};
+use crate::latency::subject::{self, Subject, whole_path};
 use crate::timeline::tally::{READS, WRITES};
 use crate::{Options, json};
-use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+use events::layout::{self, CAP_NO_RESULT, CAP_START_UNKNOWN};
 use events::names::{AT_FDCWD, Names};
 use events::types::{Fmt, StrKind, Type};
 use events::{Cap, Event, Schema};
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The table.
@@ -23,6 +25,68 @@ pub struct Calls {
     facts: Vec<Option<Facts>>,
     groups: Vec<usize>,
     args: Vec<u8>,
+    told: Told,
+}
+
+/// The arguments of calls as events have them, and the numbers of their texts in the row group: most calls are made again and again with the
+/// same, whose text is not made again.
+#[derive(Default)]
+struct Told {
+    group: usize,
+    given: Texts,
+    texts: Vec<u32>,
+    key: Vec<u8>,
+    /// By the numbers of classes: how often it was asked for, and how often known.
+    classes: Vec<(u32, u32)>,
+}
+
+/// The longest arguments that are remembered, bytes.
+const LONGEST: usize = 1 << 10;
+/// After so many calls of a class, it is worth while to remember them or not: where what is read is different every time, it is not.
+const TRIED: u32 = 256;
+
+impl Told {
+    /// The number of the text of a call's arguments, which the call's class, its arguments, what was read for them, and its result determine.
+    fn find(&mut self, ev: &Event<'_>, group: usize) -> Option<u32> {
+        if self.group != group {
+            self.group = group;
+            self.given.clear();
+            self.texts.clear();
+            self.classes.clear();
+        }
+        let class = usize::from(ev.schema.id);
+        if self.classes.len() <= class {
+            self.classes.resize(class + 1, (0, 0));
+        }
+        let (asked, known) = &mut self.classes[class];
+        if *asked >= TRIED && *known < *asked / 2 {
+            return None;
+        }
+        *asked += 1;
+        let (layout, bytes) = (ev.layout, ev.bytes);
+        self.key.clear();
+        self.key.extend_from_slice(&bytes[layout::ID..layout::TID]);
+        self.key.extend_from_slice(&ev.ret().to_le_bytes());
+        self.key.extend_from_slice(layout.more_caps.map_or(&[], |at| &bytes[at..at + 8]));
+        for (at, width) in &layout.args[..ev.schema.args.len()] {
+            self.key.extend_from_slice(&bytes[usize::from(*at)..][..usize::from(*width)]);
+        }
+        self.key.extend_from_slice(&bytes[layout.fixed..]);
+        if self.key.len() > LONGEST {
+            return None;
+        }
+        let nth = self.given.number(&self.key, Some)?;
+        let found = self.texts.get(nth as usize).copied();
+        *known += u32::from(found.is_some());
+        found
+    }
+
+    /// That text has this number.
+    fn learn(&mut self, number: Option<u32>) {
+        if let Some(number) = number.filter(|_| self.texts.len() < self.given.len()) {
+            self.texts.push(number);
+        }
+    }
 }
 
 /// What the class of a call says.
@@ -67,6 +131,7 @@ impl Calls {
             facts: Vec::new(),
             groups: Vec::new(),
             args: Vec::new(),
+            told: Told::default(),
         }
     }
 
@@ -103,22 +168,25 @@ impl Calls {
                 named.as_str()
             }
         };
-        let fd = match Subject::of(ev, By::Fd, names) {
-            Subject::Fd(_, fd) => Value::Int(fd.into()),
-            _ => Value::Null,
-        };
-        let path = Subject::of(ev, By::Path, names);
+        let (fd, path) = subject::descriptor_and_file(ev, names);
         let (ends, path) = match &path {
-            Subject::Path(path) => (None, Value::Text(path)),
-            Subject::Socket(ends) => (Some(&**ends), Value::Text(ends)),
-            _ => (None, Value::Null),
+            subject::File::Path(path) => (None, Value::Text(path)),
+            subject::File::Socket(ends) => (Some(*ends), Value::Text(ends)),
+            subject::File::Unnamed | subject::File::None => (None, Value::Null),
         };
         let second = second(ev, facts, names);
         let moved = has_result && errno.is_none() && facts.moves;
         let peer = facts.address.and_then(|i| address(ev, i)).or_else(|| ends.and_then(other_end));
         let (address, port) = peer.unzip();
-        self.args.clear();
-        json::details(ev, &self.options, names, &mut self.groups, &mut self.args);
+        let known = self.told.find(ev, self.file.nth_group());
+        let args = match known {
+            Some(number) => Value::Known(number),
+            None => {
+                self.args.clear();
+                json::details(ev, &self.options, names, &mut self.groups, &mut self.args);
+                Value::Text(&self.args)
+            }
+        };
         self.file.row([
             time,
             time,
@@ -132,20 +200,23 @@ impl Calls {
             Value::maybe(ev.cpus().0),
             Value::maybe(has_result.then_some(ret)),
             errno_name,
-            fd,
+            Value::maybe(fd),
             path,
             second.as_deref().map_or(Value::Null, Value::Text),
             Value::maybe(moved.then_some(ret)),
             address.as_ref().map_or(Value::Null, |address: &String| Value::text(address.as_bytes())),
             Value::maybe(port.flatten()),
             stack,
-            Value::Text(&self.args),
+            args,
         ]);
+        if known.is_none() && self.file.nth_group() == self.told.group {
+            self.told.learn(self.file.last_number());
+        }
     }
 }
 
 /// The second path of a call.
-fn second(ev: &Event<'_>, facts: Facts, names: &dyn Names) -> Option<Box<[u8]>> {
+fn second<'a>(ev: &Event<'a>, facts: Facts, names: &dyn Names) -> Option<Cow<'a, [u8]>> {
     let (i, dir) = facts.second?;
     ev.resolve(i)?;
     let read = matches!(ev.cap(i), Cap::Whole | Cap::Cut);

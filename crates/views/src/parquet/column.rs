@@ -56,6 +56,8 @@ pub enum Value<'a> {
     Int(i64),
     /// A text: what is not UTF-8 is escaped.
     Text(&'a [u8]),
+    /// A text of the row group, by its number.
+    Known(u32),
 }
 
 impl<'a> Value<'a> {
@@ -169,9 +171,9 @@ pub struct Values {
     indices: Vec<u32>,
     /// Values that are in no dictionary.
     plain: Vec<i64>,
-    /// How many rows have a value, then how many have none, and so on.
+    /// How many rows have a value, then how many have none, and so on; and what the last run has, which is not among them.
     runs: Vec<u32>,
-    range: Option<(i64, i64)>,
+    last: (bool, u32),
     escaped: Vec<u8>,
 }
 
@@ -188,7 +190,7 @@ impl Values {
             indices: Vec::new(),
             plain: Vec::new(),
             runs: Vec::new(),
-            range: None,
+            last: (true, 0),
             escaped: Vec::new(),
         }
     }
@@ -201,19 +203,24 @@ impl Values {
     /// Adds the value of a row.
     #[inline]
     pub fn push(&mut self, value: Value<'_>) {
-        if self.column.optional {
-            let (has, last_has) = (value != Value::Null, self.runs.len() % 2 == 1);
-            match self.runs.last_mut() {
-                Some(run) if has == last_has => *run += 1,
-                None if !has => self.runs.extend([0, 1]),
-                _ => self.runs.push(1),
-            }
+        let has = value != Value::Null;
+        if self.last.0 == has {
+            self.last.1 += 1;
+        } else {
+            self.runs.push(self.last.1);
+            self.last = (has, 1);
         }
         match value {
             Value::Null => {}
             Value::Int(n) => self.int(n),
             Value::Text(text) => self.text(text),
+            Value::Known(number) => self.indices.push(number),
         }
+    }
+
+    /// The number of the text that was added last.
+    pub fn last_number(&self) -> Option<u32> {
+        self.indices.last().copied()
     }
 
     #[inline]
@@ -223,7 +230,6 @@ impl Values {
             Kind::Int => i64::from(n as i32),
             _ => n,
         };
-        self.range = Some(self.range.map_or((n, n), |(least, most)| (least.min(n), most.max(n))));
         match self.column.kind {
             Kind::Int | Kind::Long => self.indices.push(self.numbers.number(n)),
             _ => self.plain.push(n),
@@ -265,6 +271,7 @@ impl Values {
                 });
             });
         }
+        self.runs.push(self.last.1);
         let data_at = out.len() - from;
         let data = self.data(rows);
         unpacked += page(format::DATA_PAGE, &data, out, |head| {
@@ -333,24 +340,26 @@ impl Values {
     fn bounds(&self, out: &mut Struct) {
         let none: u32 = self.runs.iter().skip(1).step_by(2).sum();
         out.count(3, none as usize);
-        let bytes = |n: i64| match self.column.kind {
-            Kind::Int => (n as i32).to_le_bytes().to_vec(),
-            Kind::Truth => vec![n as u8],
-            _ => n.to_le_bytes().to_vec(),
-        };
-        let texts = || (self.texts.all().min(), self.texts.all().max());
-        let (least, most) = match (self.range, self.column.kind) {
-            (Some((least, most)), _) => (bytes(least), bytes(most)),
-            (None, Kind::Text | Kind::Constant) => match texts() {
-                (Some(least), Some(most)) if least.len().max(most.len()) <= LONGEST_BOUND => {
-                    (least.to_vec(), most.to_vec())
+        match self.column.kind {
+            Kind::Text | Kind::Constant => {
+                let Some((least, most)) = range(self.texts.all()) else { return };
+                if least.len().max(most.len()) <= LONGEST_BOUND {
+                    out.binary(5, most);
+                    out.binary(6, least);
                 }
-                _ => return,
-            },
-            _ => return,
-        };
-        out.binary(5, &most);
-        out.binary(6, &least);
+            }
+            kind => {
+                let all = if kind.encoding() == format::RLE_DICTIONARY { self.numbers.all() } else { &self.plain };
+                let Some((least, most)) = range(all.iter().copied()) else { return };
+                let size = match kind {
+                    Kind::Int => 4,
+                    Kind::Truth => 1,
+                    _ => 8,
+                };
+                out.binary(5, &most.to_le_bytes()[..size]);
+                out.binary(6, &least.to_le_bytes()[..size]);
+            }
+        }
     }
 
     fn clear(&mut self) {
@@ -361,8 +370,13 @@ impl Values {
         self.indices.clear();
         self.plain.clear();
         self.runs.clear();
-        self.range = None;
+        self.last = (true, 0);
     }
+}
+
+/// The least and the greatest.
+fn range<T: Ord + Copy>(all: impl Iterator<Item = T>) -> Option<(T, T)> {
+    all.fold(None, |range, v| Some(range.map_or((v, v), |(least, most): (T, T)| (least.min(v), most.max(v)))))
 }
 
 /// Appends a page; returns how long it is unpacked, with its head.

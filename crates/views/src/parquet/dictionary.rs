@@ -3,14 +3,25 @@
 use events::hash::Keys;
 use std::hash::{BuildHasher, Hasher};
 
-/// Places of a table: numbers of values, from 1, where their hashes say; at least twice as many places as values.
+/// Places of numbers: which they are, from 1, where their hashes say; at least twice as many places as numbers.
 #[derive(Debug, Default)]
 struct Places {
     keys: Keys,
     slots: Vec<u32>,
 }
 
+/// How many places the next row group begins with, if it has as many values as this one: those of the largest would lie in no cache.
+fn places_for(values: usize) -> usize {
+    (4 * values).next_power_of_two().max(64)
+}
+
 impl Places {
+    /// Forgets all of so many numbers.
+    fn clear(&mut self, numbers: usize) {
+        self.slots.truncate(places_for(numbers));
+        self.slots.fill(0);
+    }
+
     /// The number of a value with this hash, from 0, of those for which `is` holds; else the place where it belongs.
     #[inline]
     fn find(&self, hash: u64, is: impl Fn(usize) -> bool) -> Result<u32, usize> {
@@ -42,13 +53,6 @@ impl Places {
     }
 
     #[inline]
-    fn of_text(&self, text: &[u8]) -> u64 {
-        let mut hasher = self.keys.build_hasher();
-        hasher.write(text);
-        hasher.finish()
-    }
-
-    #[inline]
     fn of_number(&self, n: i64) -> u64 {
         let mut hasher = self.keys.build_hasher();
         hasher.write_u64(n as u64);
@@ -63,7 +67,10 @@ pub struct Texts {
     plain: Vec<u8>,
     /// Where each begins.
     starts: Vec<u32>,
-    places: Places,
+    keys: Keys,
+    /// Where their hashes say, at least twice as many as texts: the number from 1, and half of the hash, so that other texts need not be
+    /// looked at.
+    slots: Vec<(u32, u32)>,
     /// The last that was asked for.
     last: u32,
 }
@@ -89,15 +96,23 @@ impl Texts {
 
     /// Forgets all.
     pub fn clear(&mut self) {
+        self.slots.truncate(places_for(self.starts.len()));
+        self.slots.fill((0, 0));
         self.plain.clear();
         self.starts.clear();
-        self.places.slots.fill(0);
     }
 
     #[inline]
     fn text(&self, nth: usize) -> &[u8] {
         let end = self.starts.get(nth + 1).map_or(self.plain.len(), |end| *end as usize);
         &self.plain[self.starts[nth] as usize + LENGTH..end]
+    }
+
+    #[inline]
+    fn hash(&self, text: &[u8]) -> u64 {
+        let mut hasher = self.keys.build_hasher();
+        hasher.write(text);
+        hasher.finish()
     }
 
     /// The number of a text. A new one is stored as `stored` makes it.
@@ -107,24 +122,44 @@ impl Texts {
         if (self.last as usize) < self.starts.len() && self.text(self.last as usize) == text {
             return Some(self.last);
         }
-        let (starts, plain) = (&self.starts, &self.plain);
-        let text_of = |nth: usize| {
-            let end = starts.get(nth + 1).map_or(plain.len(), |end| *end as usize);
-            &plain[starts[nth] as usize + LENGTH..end]
-        };
-        self.places.reserve(starts.len(), |places, nth| places.of_text(text_of(nth)));
-        match self.places.find(self.places.of_text(text), |nth| text_of(nth) == text) {
-            Ok(number) => self.last = number,
-            Err(at) => {
-                let text = stored(text)?;
-                self.last = self.starts.len() as u32;
-                self.places.slots[at] = self.last + 1;
-                self.starts.push(self.plain.len() as u32);
-                self.plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                self.plain.extend_from_slice(text);
+        if self.slots.len() <= 2 * self.starts.len() {
+            self.grow();
+        }
+        let hash = self.hash(text);
+        let (half, mask) = ((hash >> 32) as u32, self.slots.len() - 1);
+        let mut at = hash as usize & mask;
+        loop {
+            match self.slots[at] {
+                (0, _) => break,
+                (number, other) if other == half && self.text(number as usize - 1) == text => {
+                    self.last = number - 1;
+                    return Some(self.last);
+                }
+                _ => at = (at + 1) & mask,
             }
         }
+        let text = stored(text)?;
+        self.last = self.starts.len() as u32;
+        self.slots[at] = (self.last + 1, half);
+        self.starts.push(self.plain.len() as u32);
+        self.plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+        self.plain.extend_from_slice(text);
         Some(self.last)
+    }
+
+    /// Makes room for more.
+    fn grow(&mut self) {
+        let places = (2 * self.slots.len()).max(64);
+        self.slots.clear();
+        self.slots.resize(places, (0, 0));
+        for nth in 0..self.starts.len() {
+            let hash = self.hash(self.text(nth));
+            let mut at = hash as usize & (places - 1);
+            while self.slots[at].0 != 0 {
+                at = (at + 1) & (places - 1);
+            }
+            self.slots[at] = (nth as u32 + 1, (hash >> 32) as u32);
+        }
     }
 }
 
@@ -144,8 +179,8 @@ impl Numbers {
 
     /// Forgets all.
     pub fn clear(&mut self) {
+        self.places.clear(self.all.len());
         self.all.clear();
-        self.places.slots.fill(0);
     }
 
     /// The number of a number.

@@ -112,6 +112,16 @@ impl File {
         self.out.extend_from_slice(MAGIC);
     }
 
+    /// The number of the text that the last row has in the last column, as long as its row group is open.
+    pub fn last_number(&self) -> Option<u32> {
+        self.values.last().and_then(Values::last_number)
+    }
+
+    /// Which row group is open.
+    pub fn nth_group(&self) -> usize {
+        self.groups
+    }
+
     /// Takes the bytes that are there.
     pub fn take(&mut self) -> Vec<u8> {
         self.taken += self.out.len() as u64;

@@ -45,6 +45,8 @@ pub struct Processes {
     all: Table<u32, Process>,
     /// The one that was asked for last.
     latest: Option<(u32, Rc<Program>)>,
+    /// The one whose event was the last, of which nothing more is to be learned: when that was.
+    settled: Option<(u32, u64)>,
     ended: usize,
 }
 
@@ -56,7 +58,7 @@ impl Processes {
     /// None so far.
     pub fn new(about: &About) -> Processes {
         let file = about.file(&schema::PROCESSES);
-        Processes { file, about: about.clone(), all: Table::default(), latest: None, ended: 0 }
+        Processes { file, about: about.clone(), all: Table::default(), latest: None, settled: None, ended: 0 }
     }
 
     /// What a process runs.
@@ -74,6 +76,14 @@ impl Processes {
     /// Learns from an event.
     pub fn see(&mut self, ev: &Event<'_>) {
         let (id, time) = (ev.schema.id, ev.time());
+        let is_exec = ev.is_syscall() && matches!(ev.schema.name, "execve" | "execveat");
+        if let Some((pid, last)) = &mut self.settled {
+            if *pid == ev.pid() && ev.is_syscall() && !is_exec {
+                *last = time.max(*last);
+                return;
+            }
+            self.unsettle();
+        }
         if id == P_FORK.id {
             return self.forked(ev);
         }
@@ -90,10 +100,19 @@ impl Processes {
                 self.write(|_, process| process.exit.is_some());
                 self.ended = 0;
             }
-        } else if ev.is_syscall() && matches!(ev.schema.name, "execve" | "execveat") && ev.errno().is_none() {
+        } else if is_exec && ev.errno().is_none() {
             process.program = Rc::new(executed(ev));
             process.cwd.clear();
             self.latest = None;
+        }
+    }
+
+    /// Stores the time of the last event.
+    fn unsettle(&mut self) {
+        if let Some((pid, last)) = self.settled.take()
+            && let Some(process) = self.all.get_mut(&pid)
+        {
+            process.last = process.last.max(last);
         }
     }
 
@@ -117,8 +136,12 @@ impl Processes {
     /// An event of a process is shown.
     #[inline]
     pub fn shown(&mut self, ev: &Event<'_>, names: &dyn Names) {
+        if self.settled.is_some_and(|(pid, _)| pid == ev.pid()) {
+            return;
+        }
         let Some(process) = self.all.get_mut(&ev.pid()) else { return };
         if process.shown && !process.cwd.is_empty() {
+            self.settled = Some((ev.pid(), process.last));
             return;
         }
         process.shown = true;
@@ -133,6 +156,7 @@ impl Processes {
 
     /// Writes the processes of which that is true, the first first, and forgets them.
     fn write(&mut self, which: impl Fn(u32, &Process) -> bool) {
+        self.unsettle();
         let mut all: Vec<(u32, Process)> = self.all.extract_if(|pid, process| which(*pid, process)).collect();
         order::by_key(&mut all, |(pid, process)| (process.first, *pid));
         for (pid, process) in all.iter().filter(|(_, process)| process.shown) {

@@ -61,6 +61,11 @@ pub fn octal(out: &mut Vec<u8>, v: u64) {
 /// character, which is omitted then.
 #[inline]
 pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
+    if !cut && is_plain(b) {
+        out.push(b'"');
+        out.extend_from_slice(b);
+        return out.push(b'"');
+    }
     let text = match std::str::from_utf8(b) {
         Ok(s) => Some(s),
         Err(e) if cut && e.error_len().is_none() => std::str::from_utf8(&b[..e.valid_up_to()]).ok(),
@@ -91,8 +96,8 @@ pub fn bytes(out: &mut Vec<u8>, b: &[u8], cut: bool) {
 #[inline]
 pub fn string(out: &mut Vec<u8>, s: &str) {
     out.push(b'"');
-    // Most strings are read bytewise.
-    if s.bytes().all(|b| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\') {
+    // Most strings need no escapes.
+    if is_plain(s.as_bytes()) {
         out.extend_from_slice(s.as_bytes());
         return out.push(b'"');
     }
@@ -104,6 +109,22 @@ pub fn string(out: &mut Vec<u8>, s: &str) {
     }
     out.extend_from_slice(&s.as_bytes()[from..]);
     out.push(b'"');
+}
+
+/// Whether bytes are printable ASCII without quotes and backslashes: eight at once.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // The highest bit of each byte that is less than `n`; of all bytes below 128.
+    let less = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word;
+    let is = |word: u64, byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
+    let (eights, rest) = bytes.as_chunks::<8>();
+    let odd = eights.iter().fold(0, |odd, eight| {
+        let word = u64::from_le_bytes(*eight);
+        odd | word | less(word, 0x20) | is(word, b'"') | is(word, b'\\') | is(word, 0x7f)
+    });
+    odd & HIGH == 0 && rest.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'"' && *b != b'\\')
 }
 
 /// Appends a value, on one line, its strings escaped as [`string`] does it.
@@ -198,6 +219,18 @@ mod tests {
         let json = text(|o| string(o, &s));
         assert!(!json.chars().any(char::is_control));
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
+    }
+
+    #[test]
+    fn each_byte_is_plain_or_not_wherever_it_is() {
+        for byte in 0..=u8::MAX {
+            let plain = matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+            for (len, at) in (1..20).flat_map(|len| (0..len).map(move |at| (len, at))) {
+                let mut bytes = vec![b'!'; len];
+                bytes[at] = byte;
+                assert_eq!(is_plain(&bytes), plain, "{byte:#x} at {at} of {len}");
+            }
+        }
     }
 
     #[test]
