@@ -167,9 +167,11 @@ fn tables(m: &ArgMatches) -> Tables {
 }
 
 fn recorded(m: &ArgMatches) -> Recorded {
+    // A script's traces are those of --trace.
+    let mut dirs = [many::<OsString>(m, "dir"), many(m, "trace")].into_iter().flatten().map(PathBuf::from);
     Recorded {
-        dir: one::<OsString>(m, "dir").or_else(|| one::<OsString>(m, "trace")).map(PathBuf::from),
-        more: many::<OsString>(m, "dir").into_iter().skip(1).map(PathBuf::from).collect(),
+        dir: dirs.next(),
+        more: dirs.collect(),
         clock_offset: texts(m, "clock-offset"),
         pid: texts(m, "pid"),
         from: text(m, "from"),

@@ -142,6 +142,16 @@ pub(super) fn on_stdout(of: &[Of], default: &str) -> String {
     view::or(&view::help(of, of, default)) + ", on stdout or in FILE"
 }
 
+/// `--clock-offset TRACE=TIME`, several times.
+pub fn clock_offset() -> Arg {
+    value(
+        "clock-offset",
+        "TRACE=TIME",
+        "Add this to the times of a trace, or of all traces of a host: web-2=+1.5ms, web-2=-20us",
+    )
+    .action(ArgAction::Append)
+}
+
 /// `--as VIEW[=FILE]`, several times.
 pub(super) fn as_views(help: String, of: &'static [Of]) -> Arg {
     let arg = Arg::new("as").long("as").value_name("VIEW[=FILE]").help(help).action(ArgAction::Append);

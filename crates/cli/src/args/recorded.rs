@@ -2,8 +2,8 @@
 
 use super::heap;
 use super::options::{
-    as_views, call_args, count, dir, format_args, lens_args, long_flag, profile_args, redact, selection_args, span,
-    value,
+    as_views, call_args, clock_offset, count, dir, format_args, lens_args, long_flag, profile_args, redact,
+    selection_args, span, value,
 };
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use session::view::{self, Of};
@@ -50,14 +50,7 @@ pub(super) fn report(c: Command) -> Command {
         .arg(
             dir("A trace, or a directory of traces; several are shown as one").num_args(0..),
         )
-        .arg(
-            value(
-                "clock-offset",
-                "TRACE=TIME",
-                "Add this to the times of a trace, or of all traces of a host: web-2=+1.5ms, web-2=-20us",
-            )
-            .action(ArgAction::Append),
-        )
+        .arg(clock_offset())
         .args(selection_args())
         .args(format_args())
         .arg(long_flag("arg-names", "Argument names"))

@@ -1,6 +1,6 @@
 //! The options of `trapline run`.
 
-use super::options::{flag, long_flag, session_args, target_args, value};
+use super::options::{clock_offset, flag, long_flag, session_args, target_args, value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsString;
@@ -32,12 +32,18 @@ pub(super) fn run(c: Command) -> Command {
     )
     .arg(value("cmd", "COMMAND", "Start COMMAND, and end with it").short('c').allow_hyphen_values(true))
     .arg(
-        value("trace", "DIR", "Run over the events of a recorded trace, instead of what happens now")
-            .value_hint(ValueHint::DirPath)
-            .value_parser(value_parser!(OsString)),
+        value(
+            "trace",
+            "DIR",
+            "Run over the events of a recorded trace, or of a directory of traces; several times: as one",
+        )
+        .action(ArgAction::Append)
+        .value_hint(ValueHint::DirPath)
+        .value_parser(value_parser!(OsString)),
     )
     .arg(value("from", "TIME", "With --trace: from TIME on, as in report"))
     .arg(value("to", "TIME", "With --trace: up to TIME"))
+    .arg(clock_offset())
     .args(shared(&["attach", "output", "quiet", "backend", "duration", "on-full", "buffer", "explain", "stats"]))
     .mut_arg("output", |a| {
         a.value_name("FILE").help("Write to FILE (mode 0600) instead of stdout; '|CMD' writes to a command")

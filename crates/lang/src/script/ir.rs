@@ -151,6 +151,11 @@ pub enum What {
 }
 
 impl What {
+    /// The number of a thread that no other thread of several traces has.
+    pub fn thread_of_all() -> What {
+        What::Kind("tid", "all".into())
+    }
+
     /// Whether it is what lies at an address.
     pub fn is_memory(&self) -> bool {
         matches!(self, What::TextOf(_) | What::TextOfNumber(_) | What::Memory(_))

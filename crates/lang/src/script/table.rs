@@ -124,6 +124,8 @@ rows! {
     "username" Value "" Gives::User, "", "user of the thread, by name";
     "comm" Value "" Text(15), "", "name of the thread";
     "pcomm" Value "" Text(15), "root", "name of the process's first thread";
+    "host" Value "" Text(64), "", "name of the machine where the event happened; of several traces, empty at begin, end and intervals";
+    "trace" Value "" Text(0), "", "name of the event's trace; empty where nothing was recorded before, and, of several traces, at begin, end and intervals";
     "cpu" Value "" U32, "", "processor";
     "ncpus" Value "" U64, "", "number of processors";
     "numaid" Value "" U32, "root", "NUMA node";

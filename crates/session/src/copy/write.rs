@@ -8,7 +8,8 @@
 use super::said;
 use crate::ask::Ask;
 use crate::pack::{AllStacks, packs_of};
-use crate::{redact, report};
+use crate::redact;
+use crate::report::traces::selected_of;
 use ctf::folder::reason;
 use ctf::rewrite::Rewrite;
 use ctf::store::Dir;
@@ -34,7 +35,7 @@ type Key = (u64, u32, u16);
 pub fn write(ask: &Ask, trace: &Trace, to: &Path) -> Result<Vec<Packed>> {
     let rules = redact::rules(ask)?;
     let rejected = Rc::default();
-    let (selection, _) = report::selected_of(ask, trace)?;
+    let (selection, _) = selected_of(ask, trace)?;
     let packed = packs_of(ask, trace, Box::new(Seen { selection, rejected: Rc::clone(&rejected) }))?;
     let nothing = Redact::default();
     let shown = AsShown(rules.as_deref().unwrap_or(&nothing));

@@ -7,6 +7,7 @@ mod profiles;
 mod progress;
 mod selected;
 pub mod several;
+pub mod traces;
 mod trouble;
 mod untraced;
 pub mod whole;
@@ -86,50 +87,6 @@ pub fn run_with(ask: &Ask, beside: &dyn Fn(&Trace, Clocks) -> Option<Beside>) ->
         Found::Native(trace) => native(ask, &Trace { rules, ..*trace }, beside),
         Found::Foreign => foreign::run(ask, &dir),
     }
-}
-
-/// A trace of trapline, for a script.
-///
-/// # Errors
-/// It cannot be read, or is none of trapline's own.
-pub fn open(dir: PathBuf) -> Result<Trace> {
-    let _ = sys::process::raise_file_limit();
-    let failed = |dir: &Path, why: &str, todo: &str| Error::failed(dir.display().to_string(), why, todo);
-    let (dir, several) = the_trace(dir)?;
-    if several {
-        let why = "a script reads one trace: its times, threads and maps are of one machine";
-        return Err(failed(&dir, why, "name one trace; 'report --as parquet=OUT' makes tables of all"));
-    }
-    match ctf::trace::open(&dir).map_err(|e| unreadable(&dir, &e))? {
-        Found::Native(trace) => Ok(*trace),
-        Found::Foreign => Err(failed(&dir, "scripts read traces of trapline only", "'trapline report DIR' shows it")),
-    }
-}
-
-/// What is selected of a trace, and its clocks.
-pub fn selected_of(ask: &Ask, trace: &Trace) -> Result<(Selection, Clocks)> {
-    let mut selection = filter_of(ask, trace)?;
-    selection.pids = pids(ask)?;
-    selection.lives = true;
-    let clocks = clocks_of(trace, &selection);
-    Ok((selection, clocks))
-}
-
-/// Gives the events of a trace to a sink, in their order, with all names.
-pub fn through(ask: &Ask, trace: &Trace, selection: Selection, clocks: Clocks, sink: Box<dyn Sink>) -> Result<u8> {
-    let window = Window::parse(ask, trace.data.span().map_or(0, |s| s.0), clocks)?;
-    let selection = Selection { from: window.from, ..selection };
-    let recorded = Recorded::new(trace, 0, window.to);
-    let progress = Progress::new(true, trace.data.bytes(), recorded.progress(), Arc::default());
-    let source = Source::new(Box::new(recorded), None);
-    let resolver = Resolver::new(Origin::of_trace(&trace.dir, &trace.metadata), stacks::places(&ask.names)?);
-    let sinks = Sinks { all: vec![sink], places: Vec::new(), told: None, lines: false };
-    let interrupts = Some(Interrupts::watch(false));
-    let (shown, _) = in_order(ask, (trace, source), selection, (true, Some(resolver)), sinks, &progress, interrupts);
-    if let Some(trouble) = shown.trouble {
-        return Err(trouble);
-    }
-    damage(trace, whole::tell(ask, trace, None))
 }
 
 /// The directory that is meant, and whether it is one of LTTng with several traces, which belong together. A flight recorder's holds

@@ -51,8 +51,10 @@ pub struct Catalogue {
     pub starts: bool,
     /// Classes of a trace, whose probes are the catalogue.
     recorded: Option<Vec<&'static Schema>>,
-    /// Functions of a trace, where it has their values.
-    functions: Option<Table>,
+    /// They are those of several traces.
+    several: bool,
+    /// Functions of each trace that has their values.
+    functions: Vec<Table>,
     /// Patterns of the script that was recorded: the probes that they were then.
     found: Found,
     known: RefCell<HashMap<String, Rc<[Probe]>>>,
@@ -87,7 +89,8 @@ impl Catalogue {
             program: command.and_then(|c| c.to_str()).map(str::to_string),
             starts: command.is_some(),
             recorded: None,
-            functions: None,
+            several: false,
+            functions: Vec::new(),
             found: Found::new(),
             known: RefCell::default(),
             types: KernelTypes::default(),
@@ -98,16 +101,20 @@ impl Catalogue {
         catalogue
     }
 
-    /// Of a trace: what it has.
-    pub fn recorded(trace: &Trace, found: Found) -> Catalogue {
-        let has_values = trace.classes().any(|c| c.name == events::values::CLASS);
+    /// Of traces: what they have.
+    pub fn recorded(traces: &[Trace], found: Found) -> Catalogue {
+        let has_values = |trace: &&Trace| trace.classes().any(|c| c.name == events::values::CLASS);
+        let mut classes: Vec<&'static Schema> = traces.iter().flat_map(Trace::classes).collect();
+        order::by_key(&mut classes, |class| class.id);
+        classes.dedup_by_key(|class| class.id);
         Catalogue {
             of_calls: true,
             child: None,
             program: None,
             starts: false,
-            recorded: Some(trace.classes().collect()),
-            functions: has_values.then(|| trace.functions(shown_name)),
+            recorded: Some(classes),
+            several: traces.len() > 1,
+            functions: traces.iter().filter(has_values).map(|trace| trace.functions(shown_name)).collect(),
             found,
             known: RefCell::default(),
             types: KernelTypes::default(),
@@ -122,7 +129,7 @@ impl Catalogue {
 
     /// Whether it is of a trace that has no values of functions.
     pub fn lacks_values(&self) -> bool {
-        self.recorded.is_some() && self.functions.is_none()
+        self.recorded.is_some() && self.functions.is_empty()
     }
 
     /// Whether a trace has a class of such a name.
@@ -224,7 +231,7 @@ impl Catalogue {
 
     /// What functions take, or return: what all of a name have in common.
     pub fn of_functions(&self, pattern: &str, at_return: bool) -> Known {
-        let Some(table) = self.functions.as_ref().filter(|_| self.recorded.is_some()) else {
+        if self.recorded.is_none() || self.functions.is_empty() {
             let Some(program) = self.program.as_ref().filter(|_| self.recorded.is_none()) else { return Known::Late };
             let provider = if at_return { "uretprobe" } else { "uprobe" };
             let probes = format!("{provider}:{}:{}", quoting::quote(program), quoting::quote(pattern));
@@ -237,9 +244,9 @@ impl Catalogue {
             let one = |a: &ArgInfo| Some((a.name.clone(), type_of(a, Space::User).or_else(|| text(a))?));
             let of = |p: &Probe| p.args.iter().filter_map(one).collect();
             return common(found.iter().filter(is_described).map(of)).map_or(Known::Never, Known::Now);
-        };
-        let fits = |n: &u32| table.names(*n).any(|name| functions::matches(pattern, name));
-        let of = |n: u32| {
+        }
+        let fits = |table: &Table, n: u32| table.names(n).any(|name| functions::matches(pattern, name));
+        let of = |(table, n): (&Table, u32)| {
             let signature = table.signature(n)?;
             let one = |(name, shape): (&str, &Shape)| Some((name.to_string(), type_of_shape(shape)?));
             Some(match at_return {
@@ -247,7 +254,8 @@ impl Catalogue {
                 false => signature.arguments.iter().filter_map(|(name, shape)| one((name, shape))).collect(),
             })
         };
-        common((1..=table.last()).filter(fits).filter_map(of)).map_or(Known::Never, Known::Now)
+        let all = self.functions.iter().flat_map(|table| (1..=table.last()).map(move |n| (table, n)));
+        common(all.filter(|(table, n)| fits(table, *n)).filter_map(of)).map_or(Known::Never, Known::Now)
     }
 
     /// The arguments that all probes of a pattern have.
@@ -530,6 +538,10 @@ impl lang::script::World for Catalogue {
 
     fn starts(&self) -> bool {
         self.starts
+    }
+
+    fn is_several(&self) -> bool {
+        self.several
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {

@@ -36,7 +36,7 @@ pub use recorded::report;
 use crate::ask::Ask;
 use crate::output::{Output, complain};
 use crate::record;
-use crate::report;
+use crate::report::traces::Traces;
 use crate::run::Status;
 use crate::run::interrupts::Interrupts;
 use crate::target;
@@ -60,8 +60,8 @@ pub fn run(ask: &Ask) -> Result<Status> {
     if ask.script.watch {
         return watch::watch(ask);
     }
-    if let Some(dir) = ask.trace.dir.clone() {
-        return over_trace(ask, dir, source(ask)?);
+    if ask.trace.dir.is_some() {
+        return over_traces(ask, source(ask)?);
     }
     let mut ask = ask.clone();
     whose(&mut ask)?;
@@ -132,32 +132,32 @@ pub fn run(ask: &Ask) -> Result<Status> {
     })
 }
 
-/// Runs it over a trace.
-fn over_trace(ask: &Ask, dir: std::path::PathBuf, (name, text): (String, String)) -> Result<Status> {
+/// Runs it over a trace, or over several as one.
+fn over_traces(ask: &Ask, (name, text): (String, String)) -> Result<Status> {
     for (option, given) in [("-c", ask.script.command.is_some()), ("--duration", ask.tracing.duration.is_some())] {
         if given {
             return Err(Error::usage(option, "a trace has its events already", "leave it out"));
         }
     }
-    let trace = report::open(dir)?;
-    let catalogue = Catalogue::recorded(&trace, recorded::found(&trace));
+    let traces = Traces::open(ask)?;
+    let catalogue = Catalogue::recorded(traces.all(), recorded::found(traces.all()));
     let program = compile(ask, (&name, &text), &catalogue)?;
     let places = find(&program, (&name, &text), &catalogue)?;
     known(&program, (&name, &text))?;
     if ask.script.dry_run {
         return Ok(Status::Exit(0));
     }
-    let (selection, clocks) = report::selected_of(ask, &trace)?;
+    let (selection, clocks) = traces.selected(ask)?;
     let output = output_of(ask)?.of_the_past();
     let mut script = Script::new(program, places, (name, text), output, &manner_of(ask), clocks);
-    script.of_the_past(trace.data.span().map_or(0, |s| s.0));
+    script.of_the_past(traces.begin(), traces.origin());
     script.begin(None);
     let script = Rc::new(RefCell::new(script));
     let mut sink = ScriptSink(Rc::clone(&script));
     let exit = script.borrow().exit();
     let status = match exit {
         Some(_) => sink.end().map(|()| 0)?,
-        None => report::through(ask, &trace, selection, clocks, Box::new(sink))?,
+        None => traces.through(ask, (selection, clocks), Box::new(sink))?,
     };
     let script = script.borrow();
     if ask.quiet < 2 {

@@ -358,6 +358,7 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
     let name = match &leaf.what {
         What::Value(name) => (*name).to_string(),
         What::Kind("nsecs", clock) if clock == "monotonic" => return None,
+        of if *of == What::thread_of_all() => return None,
         What::Kind(name @ ("kstack" | "ustack"), _) => (*name).into(),
         What::Kind(name, of) => format!("{name}({of})"),
         What::Register(name) if register(name).is_none() => {
@@ -381,7 +382,7 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
     let is_known = match name.as_str() {
         "retval" => !points().any(is_entry),
         "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
-        | "func" => true,
+        | "func" | "host" | "trace" => true,
         "kstack" | "ustack" => has_stacks(),
         "cpid" => points().all(|p| p.provider.name != "begin"),
         "numaid" | "cgroup" if points().all(Point::is_own) => true,

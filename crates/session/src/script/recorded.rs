@@ -14,8 +14,9 @@ use crate::output::Output;
 use crate::report;
 use crate::script_text::TEXT;
 use crate::view::screen::Clocks;
-use ctf::trace::Trace;
+use ctf::trace::{HOST, Trace};
 use engine::Result;
+use events::traces::Origin;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -69,10 +70,10 @@ pub fn of_reader(found: &Found) -> Vec<(String, String)> {
     if text.is_empty() || text.len() > MOST / 2 { Vec::new() } else { vec![(FOUND.to_string(), text)] }
 }
 
-/// What the patterns of a script were when the trace was recorded.
-pub fn found(trace: &Trace) -> Found {
+/// What the patterns of a script were when the traces were recorded.
+pub fn found(traces: &[Trace]) -> Found {
     let mut all = Found::new();
-    for line in trace.metadata.env_str(FOUND).unwrap_or_default().lines() {
+    for line in traces.iter().filter_map(|trace| trace.metadata.env_str(FOUND)).flat_map(str::lines) {
         let words: Vec<&str> = line.split('\t').collect();
         let [pattern, name, aliases @ ..] = &words[..] else { continue };
         let aliases = aliases.chunks_exact(2).map(|a| (a[0].to_string(), a[1].to_string())).collect();
@@ -97,13 +98,13 @@ fn again(ask: &Ask, trace: &Trace, clocks: Clocks) -> Option<report::Beside> {
         (1..).map_while(|n| env(&format!("{prefix}{n}")).map(str::to_string)).collect()
     };
     let ready = || -> Result<(Script, Unasked)> {
-        let found = found(trace);
+        let found = found(std::slice::from_ref(trace));
         let (lives, calls) = env(CALLS).and_then(|text| text.split_once(' ')).unwrap_or(("1", "none"));
         let probes = env(PROBES).unwrap_or_default().lines().map(str::to_string).collect();
         let unasked = Unasked::new(calls, lives == "1", probes, several(ASKED), &found)?;
         let began: Vec<i64> = env(BEGAN).unwrap_or_default().split(' ').map(|n| n.parse().unwrap_or(0)).collect();
         let began = |nth: usize| began.get(nth).copied().unwrap_or(0);
-        let mut catalogue = Catalogue::recorded(trace, found);
+        let mut catalogue = Catalogue::recorded(std::slice::from_ref(trace), found);
         catalogue.of_calls = began(4) == 1;
         catalogue.child = Some(began(5) as u32).filter(|pid| *pid != 0);
         let clocks = Clocks { realtime_offset: began(6), utc_offset: began(7), ..clocks };
@@ -112,7 +113,7 @@ fn again(ask: &Ask, trace: &Trace, clocks: Clocks) -> Option<report::Beside> {
         let program = compile(&ask, (&source.0, &source.1), &catalogue)?;
         let places = find(&program, (&source.0, &source.1), &catalogue)?;
         let mut script = Script::new(program, places, source.clone(), Output::kept(), &Manner::default(), clocks);
-        script.of_the_past(began(0) as u64);
+        script.of_the_past(began(0) as u64, Origin { host: trace.said(HOST), ..Origin::default() });
         let ended = trace.end.iter().flat_map(|end| &end.more).find_map(|line| line.strip_prefix(END));
         let ended = ended.and_then(|time| time.trim().parse().ok());
         script.of_others((began(1) as u32, began(2) as u32, began(3) as u32), ended);

@@ -9,6 +9,7 @@ use events::event::Cap;
 use events::functions;
 use events::layout::CAP_NO_RESULT;
 use events::names::Names as _;
+use events::traces::{Origin, is_thread};
 use events::{Event, Schema};
 use lang::script::ir::{Hoisted, Kind, Leaf, What};
 use lang::script::run::{self, Datum};
@@ -23,6 +24,8 @@ pub enum Get {
     Named(&'static str),
     /// An argument.
     Arg(usize),
+    /// An argument that is a thread or process of the trace.
+    Thread(usize),
     /// The string of an argument.
     Text(usize),
     /// The address that an argument is, and the string there.
@@ -115,7 +118,11 @@ pub fn gets(
         (As::Exit, _) if schema.class == events::Class::Syscall => Get::Nothing,
         _ => arg(name).map_or(Get::Nothing, |i| {
             // What is recorded of some is the string alone, and of others its address too.
-            if has_text(&i) && ty.is_text() { Get::Text(i) } else { Get::Arg(i) }
+            match has_text(&i) && ty.is_text() {
+                true => Get::Text(i),
+                false if is_thread(schema, schema.args[i].name) => Get::Thread(i),
+                false => Get::Arg(i),
+            }
         }),
     };
     let is_function = functions::kind(schema).is_some();
@@ -158,8 +165,9 @@ pub fn gets(
         },
         What::Value(
             name @ ("pid" | "tid" | "uid" | "gid" | "username" | "comm" | "nsecs" | "elapsed" | "dur" | "cpu" | "ncpus"
-            | "cpid"),
+            | "cpid" | "host" | "trace"),
         ) => Get::Named(name),
+        of if *of == What::thread_of_all() => Get::Named("thread"),
         What::Kind("nsecs", clock) if clock == "monotonic" => Get::Named("nsecs"),
         What::Arg(name) => match (value(name, &leaf.ty), &leaf.ty) {
             (Get::Arg(i), Type::Pointer(of, _)) if **of == Type::int(1, true) && has_text(&i) => Get::Pointed(i),
@@ -249,6 +257,8 @@ pub struct Seen<'a> {
     pub stacks: &'a RefCell<Stacks>,
     /// The process that `-c` started.
     pub child: Option<u32>,
+    /// Where the events of all are from, unless they are of several traces.
+    pub origin: &'a Origin,
 }
 
 impl Seen<'_> {
@@ -256,12 +266,19 @@ impl Seen<'_> {
         if self.role == As::Entry { self.ev.start() } else { self.ev.time() }
     }
 
+    fn origin(&self) -> &Origin {
+        self.world.origin(self.ev.pid()).unwrap_or(self.origin)
+    }
+
     fn named(&self, name: &str) -> Option<Datum<'_>> {
         let ids = || self.world.ids(self.ev.tid());
         let number = |n: u64| Some(Datum::Int(n as i64));
         match name {
-            "pid" => number(self.ev.pid().into()),
-            "tid" => number(self.ev.tid().into()),
+            "pid" => number(self.world.own(self.ev.pid()).into()),
+            "tid" => number(self.world.own(self.ev.tid()).into()),
+            "thread" => number(self.ev.tid().into()),
+            "host" => Some(Datum::Text(self.origin().host.as_bytes(), false)),
+            "trace" => Some(Datum::Text(self.origin().trace.as_bytes(), false)),
             "uid" | "username" => number(ids().0?.into()),
             "gid" => number(ids().1?.into()),
             "nsecs" => number(self.time()),
@@ -284,6 +301,7 @@ impl run::Event for Seen<'_> {
         match self.gets.get(index)? {
             Get::Named(name) => self.named(name),
             Get::Arg(i) => Some(Datum::Int(self.ev.arg(*i) as i64)),
+            Get::Thread(i) => Some(Datum::Int(self.world.own(self.ev.arg(*i) as u32).into())),
             Get::Result if self.ev.caps() & CAP_NO_RESULT != 0 => None,
             Get::Result => Some(Datum::Int(self.ev.ret())),
             Get::Of(which) => Some(Datum::Int(self.called?.number(which)?)),

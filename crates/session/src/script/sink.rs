@@ -27,6 +27,7 @@ use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
 use engine::request::watches::Watches;
 use events::functions;
+use events::traces::Origin;
 use events::{Class, Event as Happened};
 use kernel::peek::Peek;
 use lang::script::Program;
@@ -105,6 +106,8 @@ pub struct Script {
     ended: Option<u64>,
     /// The process that `-c` started.
     child: Option<u32>,
+    /// Where it runs, or its trace is from; of several traces, nothing.
+    origin: Rc<Origin>,
     /// Reads the kernel's memory for root.
     peek: OnceCell<Option<Peek>>,
 }
@@ -183,13 +186,15 @@ impl Script {
             cgroups: Cgroups::default(),
             ended: None,
             child: None,
+            origin: Rc::new(Origin { host: sys::proc::host_name(), ..Origin::default() }),
             peek: OnceCell::new(),
         }
     }
 
-    /// Its events are those of a trace, which begins at this time.
-    pub fn of_the_past(&mut self, started: u64) {
+    /// Its events are those of a trace, which begins at this time and is from there.
+    pub fn of_the_past(&mut self, started: u64, origin: Origin) {
         (self.past, self.started, self.last) = (true, started, started);
+        self.origin = Rc::new(origin);
     }
 
     /// It is the only one that sees the events of a session: clauses of functions that only collect take records.

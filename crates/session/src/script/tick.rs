@@ -1,5 +1,6 @@
 //! A moment that is no event: `begin`, `end`, an interval; or an object of the kernel.
 
+use events::traces::Origin;
 use kernel::peek::Peek;
 use lang::script::ir::{Leaf, What};
 use lang::script::run::{self, Datum, Memory};
@@ -16,6 +17,7 @@ pub struct Tick<'a> {
     pub own: (u32, u32, u32),
     pub child: Option<u32>,
     pub past: bool,
+    pub origin: &'a Origin,
     /// Reads the kernel's memory, for root; loaded when it is wanted.
     pub peek: Option<&'a OnceCell<Option<Peek>>>,
     /// What is known of an object.
@@ -35,6 +37,8 @@ impl run::Event for Tick<'_> {
             What::Value("pid" | "tid") => int(self.own.0.into()),
             What::Value("uid" | "username") => int(self.own.1.into()),
             What::Value("gid") => int(self.own.2.into()),
+            What::Value("host") => Some(Datum::Text(self.origin.host.as_bytes(), false)),
+            What::Value("trace") => Some(Datum::Text(self.origin.trace.as_bytes(), false)),
             What::Value("comm") => Some(Datum::Text(self.comm, false)),
             What::Value("cpu") => int(u64::from(sys::process::own_cpu()?)),
             What::Value("cpid") => int(self.child?.into()),

@@ -1,11 +1,12 @@
 //! Expressions: names get values, operators the meaning that their operands' types give them.
 
 use super::super::ast::{self, Kind as Written};
-use super::super::ir::{Cond, Expr, Int, Kind};
+use super::super::ir::{Cond, Expr, Int, Kind, What};
 use super::super::types::{self, Type};
 use super::Checker;
 use super::{UNKNOWN, bounded};
 use crate::diag::{Code, Diagnostic, Span};
+use crate::parse::OF_THREADS;
 use crate::tokens::Result;
 use std::collections::HashMap;
 
@@ -173,9 +174,35 @@ impl Checker<'_> {
 
     /// The parts of a key, whose types are joined to the map's.
     pub(super) fn key(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Result<Vec<Expr>> {
-        let key = keys.iter().map(|k| self.value(k)).collect::<Result<Vec<_>>>()?;
+        let key = match self.world.is_several() {
+            true if name.starts_with(OF_THREADS) => {
+                vec![self.leaf(What::thread_of_all(), Type::int(4, false), span)?]
+            }
+            several => {
+                if several {
+                    self.warn_of_equal_numbers(name, keys, span);
+                }
+                keys.iter().map(|k| self.value(k)).collect::<Result<Vec<_>>>()?
+            }
+        };
         self.use_key(name, &key, span)?;
         Ok(key)
+    }
+
+    /// Warns of a map by process or thread alone: those of several traces may have equal numbers.
+    fn warn_of_equal_numbers(&mut self, name: &str, keys: &[ast::Expr], span: Span) {
+        let has = |names: [&str; 2]| {
+            keys.iter().find_map(|k| match &k.kind {
+                Written::Name(n) if names.contains(&n.as_str()) => Some(n.clone()),
+                _ => None,
+            })
+        };
+        let Some(number) = has(["tid", "pid"]).filter(|_| has(["host", "trace"]).is_none()) else { return };
+        let w = format!("'@{name}' is by {number} alone, and several traces may have the same {number}");
+        if self.messages.iter().any(|before| before.message == w) {
+            return;
+        }
+        self.warn(Diagnostic::warning(Code::Doubtful, span, w).hint(format!("write @{name}[trace, {number}]")));
     }
 
     pub(super) fn map(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Result<Expr> {

@@ -79,6 +79,11 @@ pub trait World {
         false
     }
 
+    /// Whether the events are those of several traces: their processes and threads may have equal numbers.
+    fn is_several(&self) -> bool {
+        false
+    }
+
     /// The address of a symbol of the kernel.
     fn kernel_symbol(&self, _name: &str) -> Option<u64> {
         None
@@ -104,9 +109,15 @@ pub struct Known {
     pub structures: BTreeMap<String, Struct>,
     /// Names that enumerations of the kernel have.
     pub enumerators: BTreeMap<String, Vec<(String, i64)>>,
+    /// The events are those of several traces.
+    pub is_several: bool,
 }
 
 impl World for Known {
+    fn is_several(&self) -> bool {
+        self.is_several
+    }
+
     fn args(&self, point: &Point) -> Option<Vec<(String, Type)>> {
         self.args.get(&point.name()).cloned()
     }

@@ -208,3 +208,18 @@ fn conflicts_show_both_places() {
         "#]],
     );
 }
+
+#[test]
+fn numbers_of_threads_are_those_of_their_trace() {
+    let text = "syscall:openat { @a[tid] = 1; @a[tid] = 2; @b[trace, tid] = 1; @c[pid] = count(); @d[host] = count(); self->x = 1; }";
+    let of = |is_several| {
+        let program = compile(text, &params(), &Known { is_several, ..world() }).unwrap();
+        let warned: Vec<String> = program.warnings.iter().map(|w| w.show("s", text)).collect();
+        let thread = program.clauses[0].leaves.iter().any(|leaf| leaf.what == ir::What::thread_of_all());
+        (warned.len(), thread, warned.join(""))
+    };
+    assert_eq!(of(false), (0, false, String::new()));
+    let (n, thread, text) = of(true);
+    assert_eq!((n, thread), (2, true), "{text}");
+    assert!(text.contains("write @a[trace, tid]") && text.contains("write @c[trace, pid]"), "{text}");
+}

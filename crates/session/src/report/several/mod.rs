@@ -22,7 +22,7 @@ use ctf::trace::Trace;
 use engine::Result;
 use engine::backend::recorded::{self, Followed, FollowingSeveral, OrderOfTraces, Part, Several};
 use engine::pipeline::backend::Backend;
-use engine::pipeline::pump::Pump;
+use engine::pipeline::pump::{Pump, Sink};
 use engine::pipeline::selection::Selection;
 use engine::pipeline::source::Source;
 use engine::resolver::{Origin as Whence, Resolver};
@@ -70,23 +70,53 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
     let quiet = ask.quiet > 0 || ask.trace.follow || has_lines(ask, &wanted);
     let progress = Progress::new(quiet, bytes, read, advance);
     let mut pump = Pump::new(Source::new(backend, None), selection, opened.sinks);
-    pump.join(set.origins.clone());
     if names {
         pump.keep_descriptors();
     }
-    if stacks {
-        for trace in &set.traces {
-            pump.resolve_stacks(Resolver::new(
-                Whence::of_trace(&trace.dir, &trace.metadata).on_wall_clock(),
-                stacks::places(&ask.names)?,
-            ));
-        }
-    }
+    name(ask, set, &mut pump, stacks)?;
     let outcome = show(ask, set, pump, (&progress, opened.told));
     if has_text {
         without_scripts(ask, set);
     }
     end(ask, set, outcome)
+}
+
+/// Tells where events are from, and what the functions of `stacks` are called.
+fn name(ask: &Ask, set: &Set, pump: &mut Pump<'_>, stacks: bool) -> Result<()> {
+    pump.join(set.origins.clone());
+    for trace in set.traces.iter().filter(|_| stacks) {
+        let whence = Whence::of_trace(&trace.dir, &trace.metadata).on_wall_clock();
+        pump.resolve_stacks(Resolver::new(whence, stacks::places(&ask.names)?));
+    }
+    Ok(())
+}
+
+/// What is selected of traces for a script, and the clock that all share.
+///
+/// # Errors
+/// The request selects something that does not exist.
+pub fn selected(ask: &Ask, set: &Set) -> Result<(Selection, Clocks)> {
+    let mut selection = selection_of(ask, set)?;
+    let clocks = clocks_of(set, &selection);
+    selection.lives = true;
+    selection.others.iter_mut().for_each(|of| of.lives = true);
+    Ok((selection, clocks))
+}
+
+/// Gives the events of traces to a sink, in one order of time, with all names.
+///
+/// # Errors
+/// A trace cannot be read, or the sink has failed.
+pub fn through(ask: &Ask, set: &Set, (selection, clocks): (Selection, Clocks), sink: Box<dyn Sink>) -> Result<u8> {
+    let window = Window::parse(ask, set.begin(), clocks)?;
+    let selection = Selection { from: window.from, ..selection };
+    let (backend, read) = backend_of(ask, parts(set, (0, window.to)), OrderOfTraces::Time);
+    let progress = Progress::new(true, 0, read, Arc::default());
+    let mut pump = Pump::new(Source::new(backend, None), selection, vec![sink]);
+    pump.keep_descriptors();
+    name(ask, set, &mut pump, true)?;
+    let outcome = show(ask, set, pump, (&progress, Vec::new()));
+    lacking(ask, set, outcome)
 }
 
 /// What is selected of each trace: that of the first has those of the others.
@@ -247,19 +277,24 @@ fn without_scripts(ask: &Ask, set: &Set) {
     }
 }
 
-/// Reports what each trace lacks.
+/// Reports what each trace lacks, and that nothing is shown of any.
 fn end(ask: &Ask, set: &Set, outcome: Outcome) -> Result<u8> {
     stacks::tell(ask.quiet, &outcome.unresolved);
+    if ask.quiet == 0 && outcome.trouble.is_none() && !(outcome.written && outcome.tells) {
+        set.traces.iter().take(1).for_each(|trace| {
+            complain(&nothing(trace, &format!("nor in the other {} traces", set.traces.len() - 1)));
+        });
+    }
+    lacking(ask, set, outcome)
+}
+
+/// Reports what each trace lacks.
+fn lacking(ask: &Ask, set: &Set, outcome: Outcome) -> Result<u8> {
     let now = reopened(ask, set)?;
     let traces = now.as_ref().unwrap_or(&set.traces);
     let mut status = if set.lacks { whole::INCOMPLETE } else { 0 };
     for trace in traces {
         status = status.max(whole::tell(ask, trace, None));
-    }
-    if ask.quiet == 0 && outcome.trouble.is_none() && !(outcome.written && outcome.tells) {
-        traces.iter().take(1).for_each(|trace| {
-            complain(&nothing(trace, &format!("nor in the other {} traces", traces.len() - 1)));
-        });
     }
     outcome.trouble.map_or(Ok(()), Err)?;
     let mut first = Ok(status);

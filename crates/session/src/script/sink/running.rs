@@ -38,7 +38,8 @@ impl Script {
         let peek = std::mem::take(&mut self.peek);
         // Over a trace, the memory would be that of now.
         let reader = (rights::is_root() && !past && self.strange.is_none()).then_some(&peek);
-        let tick = Tick { leaves: &c.leaves, time, started, probe, comm: &comm, own, child, past, peek: reader, words };
+        let (leaves, origin) = (&c.leaves, &Rc::clone(&self.origin));
+        let tick = Tick { leaves, time, started, probe, comm: &comm, own, child, past, origin, peek: reader, words };
         self.with_host(world, time, |machine, host, _| machine.run(clause, &tick, host));
         (self.comm, self.peek) = (comm, peek);
     }
@@ -142,14 +143,14 @@ impl Script {
         (duration, called): (Option<u64>, Option<&Called<'_>>),
     ) {
         let runs = self.runs_of(ev.schema);
-        let (started, child) = (self.started, self.child);
+        let (started, child, origin) = (self.started, self.child, &*Rc::clone(&self.origin));
         let one = |script: &mut Script, ((role, clause), gets): &(Run, Vec<Get>)| {
             // A call that is cut off by the end has no exit.
             if *role == As::Exit && ev.is_syscall() && ev.caps() & events::layout::CAP_NO_RESULT != 0 {
                 return;
             }
             script.with_host(Some(world), ev.time(), |machine, host, stacks| {
-                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks, child };
+                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks, child, origin };
                 machine.run(*clause, &seen, host);
             });
         };
