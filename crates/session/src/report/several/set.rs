@@ -93,15 +93,24 @@ impl Set {
 
 /// Numbers hosts whose names are not shown: host-1, host-2 and so on, in the order of the traces.
 fn pseudonyms(traces: &mut [Trace]) {
-    let mut known: Vec<String> = Vec::new();
-    for trace in traces.iter_mut().filter(|trace| trace.said(HOST) == MARK) {
-        let host = trace.metadata.env_str(HOST).unwrap_or_default();
-        let nth = known.iter().position(|other| other == host).unwrap_or_else(|| {
-            known.push(host.to_owned());
-            known.len() - 1
-        });
-        trace.host = Some(format!("host-{}", nth + 1));
+    let hidden: Vec<&mut Trace> = traces.iter_mut().filter(|trace| trace.said(HOST) == MARK).collect();
+    let hosts: Vec<String> = hidden.iter().map(|t| t.metadata.env_str(HOST).unwrap_or_default().to_owned()).collect();
+    for (trace, number) in hidden.into_iter().zip(numbers(&hosts)) {
+        trace.host = Some(format!("host-{number}"));
     }
+}
+
+/// The number of each host, from 1. A copy may lack the name itself: nothing says that two such copies are of one host.
+fn numbers(hosts: &[String]) -> Vec<usize> {
+    let mut known: Vec<&String> = Vec::new();
+    let number = |host| {
+        let same = known.iter().position(|other| *other == host && host != MARK);
+        same.unwrap_or_else(|| {
+            known.push(host);
+            known.len() - 1
+        }) + 1
+    };
+    hosts.iter().map(number).collect()
 }
 
 /// CLOCK_REALTIME minus the clock of a trace, ns.
@@ -236,6 +245,13 @@ mod tests {
         for bad in ["", "a", "a=", "a=x", "a=+-1", "=1x"] {
             assert!(offset(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn hosts_without_names_are_not_one() {
+        let of = |hosts: &[&str]| numbers(&hosts.iter().map(|host| (*host).to_string()).collect::<Vec<_>>());
+        assert_eq!(of(&["a", "b", "a"]), [1, 2, 1]);
+        assert_eq!(of(&["a", MARK, MARK, "a"]), [1, 2, 3, 1]);
     }
 
     #[test]
