@@ -52,7 +52,8 @@ pub fn field(operation: &str, name: &str) -> Option<Type> {
     let plain = match *generic {
         "addr" => return Some(Type::Str(StrKind::Text)),
         "fd" => int(true, Fmt::Dirfd),
-        "offset" | "registered" => int(true, Fmt::Dec),
+        "offset" => int(true, Fmt::Dec),
+        "registered" => int(true, Fmt::Registered),
         "op_flags" | "user_data" | "ring" => int(false, Fmt::Hex),
         "sqe_flags" => int(false, Fmt::Flags(&T_IO_URING_SQE)),
         "cqe_flags" => int(false, Fmt::Flags(&T_IO_URING_CQE)),

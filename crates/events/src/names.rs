@@ -39,6 +39,10 @@ pub trait Names {
     fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
         self.fd(pid, fd)
     }
+    /// The file that the ring of the operation of io_uring that is being shown has registered by this index.
+    fn registered(&self, _index: i32) -> Option<&FdName> {
+        None
+    }
     /// The command name (`comm`) of process or thread `pid`.
     fn comm(&self, pid: u32) -> Option<&[u8]>;
     /// Real user and group of thread `tid`.

@@ -121,6 +121,8 @@ pub enum Fmt {
     Fd,
     /// File descriptor of a directory, or `AT_FDCWD`.
     Dirfd,
+    /// Index of a file that a ring of io_uring has registered.
+    Registered,
     /// Process id.
     Pid,
     /// Thread id.

@@ -5,6 +5,7 @@
 //! descriptor's name is shown after the result); `after` it, what the event ends (a closed descriptor still has its name).
 
 mod operations;
+mod rings;
 
 use crate::pipeline::threads::Threads;
 use events::event::Event;
@@ -13,6 +14,7 @@ use events::io_uring;
 use events::names::{AT_FDCWD, FdName, Names};
 use events::schema::Ret;
 use events::types::{Fmt, Int, Mem, Type};
+use rings::Rings;
 use std::rc::Rc;
 use std::sync::LazyLock;
 
@@ -33,6 +35,7 @@ pub struct FdTable {
     view: Table<(u32, i32), FdName>,
     /// What the call that is being shown has made; joins the table after it.
     made: Table<(u32, i32), Open>,
+    rings: Rings,
     threads: Threads,
     enabled: bool,
 }
@@ -44,7 +47,18 @@ const CLONE_THREAD: u64 = 0x10000;
 /// Whether a call makes, copies or closes descriptors, or changes what paths are relative to: most are none of these.
 #[inline]
 fn touches(ev: &Event<'_>) -> bool {
-    const BY_NAME: [&str; 8] = ["dup", "dup2", "dup3", "fcntl", "chdir", "fchdir", "close", "close_range"];
+    const BY_NAME: [&str; 10] = [
+        "dup",
+        "dup2",
+        "dup3",
+        "fcntl",
+        "chdir",
+        "fchdir",
+        "close",
+        "close_range",
+        "io_uring_enter",
+        "io_uring_register",
+    ];
     static TOUCH: LazyLock<Vec<bool>> = LazyLock::new(|| {
         let mut touch = vec![false; usize::from(u16::MAX) + 1];
         for schema in events::registry::syscalls() {
@@ -118,6 +132,8 @@ impl FdTable {
         match (ev.is_syscall(), ev.schema.name) {
             (false, "exec") if self.enabled => {
                 self.unshare(ev.pid());
+                // The kernel makes descriptors of rings with O_CLOEXEC.
+                self.rings.forget(|id| id.0 == ev.pid());
                 self.remove(ev.pid(), |_, o| !o.cloexec);
             }
             (false, "fork") => self.forked(ev),
@@ -173,6 +189,12 @@ impl FdTable {
                 }
             }
             "open" | "creat" | "openat" | "openat2" => self.opened(ev, ret),
+            "io_uring_enter" => self.rings.entered(ev),
+            "io_uring_register" => self.registered(ev),
+            "io_uring_setup" => {
+                self.rings.made(pid, ret);
+                self.made_otherwise(ev, ret);
+            }
             _ => self.made_otherwise(ev, ret),
         }
     }
@@ -198,9 +220,14 @@ impl FdTable {
         self.make(pid, fd, FdName { path, detail: Vec::new() }, false);
     }
 
-    fn opened(&mut self, ev: &Event<'_>, fd: i32) {
+    /// The path that is opened.
+    fn path_of(&self, ev: &Event<'_>) -> Option<Vec<u8>> {
         let dir = ev.schema.arg("dfd").map_or(AT_FDCWD, |i| ev.arg(i) as i32);
-        if let Some(path) = self.resolve(ev.pid(), dir, ev.bytes_of("filename")) {
+        self.resolve(ev.pid(), dir, ev.bytes_of("filename"))
+    }
+
+    fn opened(&mut self, ev: &Event<'_>, fd: i32) {
+        if let Some(path) = self.path_of(ev) {
             self.learn(ev.pid(), fd, path);
         }
     }
@@ -239,6 +266,7 @@ impl FdTable {
     }
 
     fn close(&mut self, pid: u32, fd: i32) {
+        self.rings.close(pid, fd);
         self.view.remove(&(pid, fd));
         let files = Rc::clone(self.files(pid));
         files.borrow_mut().remove(&fd);
@@ -254,6 +282,7 @@ impl FdTable {
         if !ev.is_syscall() {
             if ev.schema.name == "exit" && ev.tid() == ev.pid() {
                 self.files.remove(&ev.pid());
+                self.rings.forget(|id| id.0 == ev.pid());
                 self.view.retain(|(p, _), _| *p != ev.pid());
             } else if self.enabled && ev.is_span() && io_uring::is_operation(ev.schema) {
                 self.operation_ended(ev);
@@ -301,6 +330,9 @@ impl Names for FdTable {
     }
     fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
         self.made.get(&(pid, fd)).map(|o| &o.name).or_else(|| self.fd(pid, fd))
+    }
+    fn registered(&self, index: i32) -> Option<&FdName> {
+        self.rings.file(index)
     }
     fn comm(&self, pid: u32) -> Option<&[u8]> {
         self.threads.comm(pid)

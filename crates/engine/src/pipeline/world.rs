@@ -153,6 +153,9 @@ impl Names for World {
     fn new_fd(&self, pid: u32, fd: i32) -> Option<&FdName> {
         self.fds.new_fd(pid, fd)
     }
+    fn registered(&self, index: i32) -> Option<&FdName> {
+        self.fds.registered(index)
+    }
     fn comm(&self, tid: u32) -> Option<&[u8]> {
         self.fds.comm(tid)
     }

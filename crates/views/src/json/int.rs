@@ -30,7 +30,7 @@ pub fn write<'n>(
         Fmt::Signal if !raw => name_or(out, constants::signal(unsigned), v, true),
         Fmt::IoctlCmd if !raw => name_or(out, flags::T_IOCTL.name_of(unsigned), unsigned, false),
         Fmt::Flags(_) | Fmt::Enum(_) | Fmt::Signal | Fmt::IoctlCmd => decimal(out, v, int.signed),
-        Fmt::Fd => descriptor(out, v as i32, false, opts.fd_names, name_of),
+        Fmt::Fd | Fmt::Registered => descriptor(out, v as i32, false, opts.fd_names, name_of),
         Fmt::Dirfd => descriptor(out, v as i32, true, opts.fd_names, name_of),
         Fmt::Uid => match unsigned == (Int { signed: false, ..*int }).fit(u64::MAX) {
             true => out.extend_from_slice(b"-1"),

@@ -6,9 +6,9 @@
 
 use crate::Options;
 use crate::write::json as w;
-use events::Int;
 use events::names::Names;
 use events::walk::{Group, Sink, Text};
+use events::{Fmt, Int};
 
 /// Writes values into a line.
 pub struct Values<'a> {
@@ -109,7 +109,12 @@ impl Sink for Values<'_> {
     #[inline]
     fn int(&mut self, v: u64, int: &Int) {
         let (opts, names, pid) = (self.opts, self.names, self.pid);
-        self.put(|out| super::int::write(out, v, int, opts, |fd| names.fd(pid, fd)));
+        self.put(|out| {
+            super::int::write(out, v, int, opts, |fd| match int.fmt {
+                Fmt::Registered => names.registered(fd),
+                _ => names.fd(pid, fd),
+            })
+        });
     }
 
     #[inline]

@@ -195,7 +195,7 @@ fn of_int(int: &Int) -> Json {
         Fmt::Enum(t) => json!({ "type": ["string", "integer"], "description": t.name }),
         Fmt::Signal => json!({ "type": ["string", "integer"], "description": "signal" }),
         Fmt::IoctlCmd => json!({ "type": ["string", "integer"], "description": "ioctl request" }),
-        Fmt::Fd | Fmt::Dirfd => reference("descriptor"),
+        Fmt::Fd | Fmt::Dirfd | Fmt::Registered => reference("descriptor"),
         Fmt::Dev => reference("device"),
         Fmt::Rlim => json!({ "type": ["integer", "string"], "description": "resource limit" }),
         Fmt::Handler | Fmt::Inet4 => json!({ "type": "string" }),

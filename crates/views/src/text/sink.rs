@@ -4,7 +4,7 @@ use crate::options::{FdNames, HexStrings, Options, Xlat};
 use crate::write::number::{self, dec, hex, octal, signed};
 use crate::{escape, names as constants};
 use events::generated::flags;
-use events::names::Names;
+use events::names::{FdName, Names};
 use events::types::TableKind;
 use events::walk::{Group, Sink, Text};
 use events::{Event, Fmt, Int, Table};
@@ -56,16 +56,17 @@ impl<'a> TextSink<'a> {
         } else {
             signed(fd.into(), self.out);
         }
-        self.fd_name(fd);
+        let names = self.names;
+        self.fd_name(|pid, after| if after { names.new_fd(pid, fd) } else { names.fd(pid, fd) });
     }
 
-    fn fd_name(&mut self, fd: i32) {
+    /// The name of a descriptor, where it is wanted and known: of a process, before or after the event.
+    fn fd_name<'n>(&mut self, name: impl FnOnce(u32, bool) -> Option<&'n FdName>) {
         let wanted = self.opts.fd_names;
         if wanted == FdNames::NONE {
             return;
         }
-        let name = if self.after { self.names.new_fd(self.pid, fd) } else { self.names.fd(self.pid, fd) };
-        let Some(name) = name else { return };
+        let Some(name) = name(self.pid, self.after) else { return };
         let is_socket = name.path.starts_with(b"socket:[");
         let detail = if is_socket { wanted.socket } else { wanted.device } && !name.detail.is_empty();
         if !detail && !wanted.path {
@@ -264,6 +265,11 @@ impl Sink for TextSink<'_> {
             Fmt::Flags(t) | Fmt::Enum(t) => self.named(unsigned, int.size, t),
             Fmt::Fd if v as i32 == events::names::AT_FDCWD => signed(v as i64, self.out),
             Fmt::Fd | Fmt::Dirfd => self.fd(v as i32),
+            Fmt::Registered => {
+                signed(v as i64, self.out);
+                let names = self.names;
+                self.fd_name(|_, _| names.registered(v as i32));
+            }
             Fmt::Uid => match unsigned == u64::from(u32::MAX) {
                 true => self.raw("-1"),
                 false => dec(unsigned, self.out),
