@@ -84,8 +84,8 @@ const times = (starts, lengths, row, begin) => {
 };
 
 // The first index of sorted numbers whose number is at least `wanted`.
-const atLeast = (numbers, wanted, from = 0) => {
-  let lo = from, hi = numbers.length;
+const atLeast = (numbers, wanted, from = 0, to = numbers.length) => {
+  let lo = from, hi = to;
   while (lo < hi) {
     const mid = (lo + hi) >> 1;
     if (numbers[mid] < wanted) lo = mid + 1; else hi = mid;
@@ -93,8 +93,20 @@ const atLeast = (numbers, wanted, from = 0) => {
   return lo;
 };
 
+// Of a long column of sorted numbers, each 64th: what is not near is found there. Most of the column is in no cache of the processor, and the
+// first picture after a while would wait for each number that it looks at.
+const COARSE = 64;
+const index = numbers => {
+  if (numbers.length > 32 * COARSE) numbers.coarse = Float64Array.from({ length: Math.ceil(numbers.length / COARSE) }, (_, k) => numbers[k * COARSE]);
+};
+
 // As `atLeast`, where the answer is probably near `from`.
 const nextAtLeast = (numbers, wanted, from) => {
+  const { coarse } = numbers, behind = Math.floor(from / COARSE) + 1;
+  if (coarse && behind < coarse.length && coarse[behind] < wanted) {
+    const k = nextAtLeast(coarse, wanted, behind);
+    return atLeast(numbers, wanted, (k - 1) * COARSE + 1, Math.min(k * COARSE, numbers.length));
+  }
   let step = 1;
   while (from + step < numbers.length && numbers[from + step] < wanted) { from += step; step *= 2; }
   let lo = from, hi = Math.min(from + step + 1, numbers.length);
@@ -151,6 +163,7 @@ const load = async () => {
       if (present & 16 << bit) from.sums(row[column] || new Uint32Array(n), n, 0);
     });
     if (isCurve(row)) readSteps(row, levels); else sort(row);
+    index(isCurve(row) ? row.start : row.end);
     return row;
   });
   trace.errorNames = new Map(trace.errors.map(([n, name]) => [n, name]));
