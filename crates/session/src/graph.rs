@@ -4,7 +4,7 @@ use crate::ask::{Ask, Recorded, Show};
 use crate::record::{self, OfAgent, Planned};
 use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
-use crate::view::{self, Of, calls};
+use crate::view::{self, calls};
 use crate::{complain, show};
 use engine::capture::captures::Captures;
 use engine::pipeline::selection::Selection;
@@ -54,7 +54,7 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let dir = ask.keep.dir();
     let wanted = view::wanted(ask, "tree");
     for Show { view, file } in &wanted {
-        view::check(view::find(view, &[Of::Calls])?, file.as_deref())?;
+        view::check(view::find(view, view::OF_CALLS)?, file.as_deref())?;
     }
     let mut selection = Selection::all();
     let planned = if ask.calls.syscalls {

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use views::Spill;
 use whole_file::Unfinished;
 
 /// A destination.
@@ -225,6 +226,19 @@ impl Output {
         if self.buf.len() >= FULL {
             self.flush();
         }
+    }
+
+    /// Appends what is made part by part: each part is written before the next one.
+    pub fn parts(&mut self, make: impl FnOnce(&mut Vec<u8>, Spill<'_>)) {
+        let mut text = std::mem::take(&mut self.buf);
+        make(&mut text, &mut |part| {
+            if !matches!(self.target, Target::Kept) {
+                std::mem::swap(&mut self.buf, part);
+                self.flush();
+                std::mem::swap(&mut self.buf, part);
+            }
+        });
+        self.buf = text;
     }
 
     /// Writes everything.

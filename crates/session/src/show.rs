@@ -106,7 +106,7 @@ impl Shown {
             v.end(out.buffer());
         }
         if let Some(t) = &mut self.table {
-            t.end(out.buffer());
+            out.parts(|text, spill| t.end_in_parts(text, spill));
         }
     }
     /// Expects several threads from the start.

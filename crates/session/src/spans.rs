@@ -61,11 +61,11 @@ pub fn with(ask: &Ask, traces: &[&Trace], timeline: Timeline) -> Result<Timeline
     Ok(timeline.spans(asked(ask, traces)?, ask.table.rows.map_or(SLOWEST, |n| n as usize)))
 }
 
-/// Whether a report shows spans.
+/// Refuses what has no spans.
 ///
 /// # Errors
 /// They are asked for in a view that has none, or a view of spans without any is.
-pub fn are_shown(ask: &Ask, trace: &Trace, view: &str) -> Result<bool> {
+pub fn check(ask: &Ask, trace: &Trace, view: &str) -> Result<()> {
     let is_shown = VIEWS.contains(&view);
     if !ask.table.spans.is_empty() && !is_shown {
         return Err(Error::usage(
@@ -79,7 +79,7 @@ pub fn are_shown(ask: &Ask, trace: &Trace, view: &str) -> Result<bool> {
         let todo = "add --span 'NAME = PROBE .. PROBE by KEY'";
         return Err(Error::usage(format!("--as {view}"), "nothing says which spans", todo));
     }
-    Ok(any)
+    Ok(())
 }
 
 /// The view where none is named.

@@ -10,6 +10,7 @@ pub mod heap;
 pub mod known;
 pub mod lines;
 pub mod parquet;
+pub mod pictures;
 pub mod screen;
 pub mod stacks;
 pub mod stats;
@@ -136,24 +137,18 @@ pub fn wanted(ask: &Ask, default: &str) -> Vec<Show> {
 }
 
 /// Views of a report.
-pub const OF_TRACES: &[Of] = &[Of::Events, Of::Trace, Of::Calls, Of::Stacks, Of::Heap];
+pub const OF_TRACES: &[Of] = &[Of::Events, Of::Trace, Of::Time, Of::Calls, Of::Stacks, Of::Heap];
+/// Views of the functions that a command calls.
+pub const OF_CALLS: &[Of] = &[Of::Calls, Of::Time];
 
 /// The view of a trace that is meant. Names that several have are those of function calls where it has no stacks, and those of the heap where
-/// nothing else has any, or where `--of` is given. A timeline has everything, unless the trace has function calls only, some of them are
-/// selected, or Chrome's format is asked for.
+/// nothing else has any, or where `--of` is given.
 ///
 /// # Errors
 /// There is no such view.
 pub fn of_trace(view: &str, ask: &Ask, trace: &Trace) -> Result<&'static Kind> {
     let of = |of: Of| all().find(move |kind| kind.of == of && kind.name == view);
-    let calls = &ask.calls;
-    let selects =
-        !calls.function.is_empty() || !calls.no_function.is_empty() || calls.depth.is_some() || calls.syscalls;
-    let chrome = |show: &Show| show.view == view && show.file.as_ref().is_some_and(|file| file.ends_with(".json"));
-    let has_spans = spans::are_shown(ask, trace, view)?;
-    if view == "timeline" && !has_spans && (selects || totals::has_calls_only(trace) || ask.show.iter().any(chrome)) {
-        return find(view, &[Of::Calls]);
-    }
+    spans::check(ask, trace, view)?;
     let of_heap = || {
         ask.heap.of.is_some() || ask.table.by.as_ref().is_none_or(|by| is_of_traces(by)) && heap::has_only_heap(trace)
     };
@@ -180,7 +175,7 @@ mod tests {
         let row = |kind: &Kind| {
             let of = match kind.of {
                 Of::Events => "events",
-                Of::Trace => "the trace",
+                Of::Trace | Of::Time => "the trace",
                 Of::Calls => "function calls",
                 Of::Stacks => "stacks",
                 Of::Heap => "allocations",

@@ -9,9 +9,6 @@ use views::calls::cat::Cat;
 use views::calls::contexts::Contexts;
 use views::calls::json::Json;
 use views::calls::stack::Stack;
-use views::calls::timeline::Timeline;
-use views::calls::timeline::chrome::Chrome;
-use views::calls::timeline::perfetto::Perfetto;
 use views::calls::totals::in_parallel;
 use views::calls::tree::Tree;
 use views::calls::tree::style::Style;
@@ -141,14 +138,12 @@ fn main() {
 
     let few = n / 10 / CHUNK * CHUNK;
     let screen = Screen { rows: 40, hint: String::new() };
-    let views: [(&str, Box<dyn CallView>); 7] = [
+    let views: [(&str, Box<dyn CallView>); 5] = [
         ("brief", Box::new(Brief::new(Style::default(), everything.clone(), screen))),
         ("tree", Box::new(Tree::new(Style::default(), everything.clone()))),
         ("tree -t 100ns", Box::new(Tree::new(Style::default(), Selection { shortest: 100, ..everything.clone() }))),
         ("cat", Box::new(Cat::new(everything.clone()))),
-        ("json", Box::new(Json::new(everything.clone()))),
-        ("timeline, Chrome", Box::new(Timeline::new(Chrome::new(), everything.clone()))),
-        ("timeline, Perfetto", Box::new(Timeline::new(Perfetto::new(None), everything))),
+        ("json", Box::new(Json::new(everything))),
     ];
     let thread = Thread { pid: 1, tid: 1, comm: "app" };
     for (what, mut view) in views {

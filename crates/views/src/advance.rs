@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Advance {
     done: AtomicU64,
     all: AtomicU64,
+    left_out: AtomicU64,
 }
 
 impl Advance {
@@ -19,6 +20,16 @@ impl Advance {
     /// So much more is done.
     pub fn add(&self, done: u64) {
         self.done.fetch_add(done, Ordering::Relaxed);
+    }
+
+    /// So many events are not in a picture: there are too many.
+    pub fn leave_out(&self, events: u64) {
+        self.left_out.fetch_max(events, Ordering::Relaxed);
+    }
+
+    /// How many events are not in the picture that lacks most.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// What is done, and how much there is.

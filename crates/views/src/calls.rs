@@ -1,7 +1,7 @@
-//! Views of function calls: entries and exits of functions in, trees, tables, graphs and timelines out.
+//! Views of function calls: entries and exits of functions in, trees, tables and graphs out.
 //!
 //! ```text
-//! Step ─► stack::Stack ─► stack::Calls ─┬► tree · cat · json · timeline      a line or a slice for each call
+//! Step ─► stack::Stack ─► stack::Calls ─┬► tree · cat · json                 a line for each call; also `crate::timeline`
 //!         calls of a      (selection    ├► totals ─► functions · stat        a row for each function
 //!         thread           between)     └► contexts ─► brief · profile (flame, folded) · edges (dot, mermaid)
 //! ```
@@ -24,7 +24,7 @@ pub mod edges;
 pub mod functions;
 mod input;
 pub mod json;
-mod label;
+pub(crate) mod label;
 mod making;
 pub(crate) mod pattern;
 pub mod profile;
@@ -35,7 +35,6 @@ pub mod sort;
 pub mod stack;
 pub mod stat;
 mod threads;
-pub mod timeline;
 pub mod totals;
 pub mod totals_json;
 pub mod tree;
@@ -50,13 +49,13 @@ pub use selection::Selection;
 #[derive(Clone, Copy)]
 pub(crate) enum Make {
     /// From calls as they end or begin; `whole`, if there is one, is a faster way over many calls, to a terminal.
-    View { view: fn(Making<'_>) -> Box<dyn CallView>, names: Demangle, whole: Option<by_thread::Write> },
+    View { view: fn(Making) -> Box<dyn CallView>, names: Demangle, whole: Option<by_thread::Write> },
     /// From what they add up to; `sorted`: its rows are functions, whose order can be chosen.
     Totals { write: by_thread::Write, names: Demangle, sorted: bool },
 }
 
 impl Make {
-    const fn view(names: Demangle, view: fn(Making<'_>) -> Box<dyn CallView>) -> Make {
+    const fn view(names: Demangle, view: fn(Making) -> Box<dyn CallView>) -> Make {
         Make::View { view, names, whole: None }
     }
 
@@ -84,16 +83,6 @@ pub(crate) const ROWS: &[Row<Make>] = &[
     Row::new("mermaid", Form::Data, "who calls whom, in the language of Mermaid", Make::totals(Simple, edges::mermaid)),
     Row::new("flame", Form::Svg, "a flame graph of the time in functions", Make::totals(Plain, profile::flame)),
     Row::new("folded", Form::Data, "folded stacks of the time in functions", Make::totals(Plain, profile::folded)),
-    Row::new("timeline", Form::Binary("for ui.perfetto.dev"), "all threads over time", Make::view(Simple, timeline)),
     Row::new("calls-json", Form::Data, "an object for each call", Make::view(Plain, json::open)),
     Row::new("functions-json", Form::Data, "an object for each function", Make::sorted(Plain, totals_json::show)),
 ];
-
-/// All threads over time: Chrome's format in a file that is called so, else Perfetto's.
-fn timeline(making: Making<'_>) -> Box<dyn CallView> {
-    use timeline::{Timeline, chrome::Chrome, perfetto::Perfetto};
-    match making.file {
-        Some(file) if file.ends_with(".json") => Box::new(Timeline::new(Chrome::new(), making.selection)),
-        _ => Box::new(Timeline::new(Perfetto::new(Some(making.realtime_offset)), making.selection)),
-    }
-}

@@ -36,6 +36,8 @@ pub enum Of {
     Events,
     /// A whole trace.
     Trace,
+    /// Everything over time.
+    Time,
     /// Function calls.
     Calls,
     /// Stacks and their weights.
@@ -54,13 +56,18 @@ pub enum Make {
     /// A table of all events of a trace.
     Trace(fn(TraceStats) -> Box<dyn View>),
     /// All events of a trace, with stacks and the names of files.
-    Whole(timeline::Write),
+    Whole {
+        /// What writes it, for the file that it goes to.
+        writer: fn(Option<&str>) -> timeline::Writer,
+        /// How functions are called where nobody has said it.
+        names: Demangle,
+    },
     /// All events of a trace, with stacks and the names of files, in a directory.
     Directory(fn(About, TraceStats) -> Parquet),
     /// Function calls, as they end or begin.
     Calls {
         /// Makes it.
-        view: fn(Making<'_>) -> Box<dyn CallView>,
+        view: fn(Making) -> Box<dyn CallView>,
         /// How functions are called where nobody has said it.
         names: Demangle,
         /// A faster way over many calls, to a terminal.
@@ -89,7 +96,10 @@ pub enum Make {
 static ALL: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let events = crate::EVENTS.iter().map(|row| kind(row, Of::Events, row.make));
     let traces = crate::TRACES.iter().map(|row| kind(row, Of::Trace, row.make));
-    let timelines = timeline::ROWS.iter().map(|row| kind(row, Of::Trace, Make::Whole(row.make)));
+    let timelines = timeline::ROWS.iter().map(|row| {
+        let timeline::Make { writer, names, is_picture } = row.make;
+        kind(row, if is_picture { Of::Time } else { Of::Trace }, Make::Whole { writer, names })
+    });
     let calls = calls::ROWS.iter().map(|row| kind(row, Of::Calls, of_calls(row.make)));
     let profiles = profile::ROWS.iter().map(|row| {
         let profile::Drawn { draw, lines } = row.make;

@@ -101,4 +101,12 @@ pub trait View {
     fn end(&mut self, out: &mut Vec<u8>) {
         let _ = out;
     }
+    /// What [`View::end`] appends, part by part where it may be much: `spill` takes what was appended so far.
+    fn end_in_parts(&mut self, out: &mut Vec<u8>, spill: Spill<'_>) {
+        let _ = spill;
+        self.end(out);
+    }
 }
+
+/// Takes what a view has appended, and leaves nothing of it.
+pub type Spill<'a> = &'a mut dyn FnMut(&mut Vec<u8>);

@@ -3,19 +3,22 @@
 //! ```text
 //! events ─► Timeline ─► processes ─► threads ─► rows ─► columns        a row: things that follow each other in one lane of a picture
 //!                       strings, stacks, frames: each once, by number
-//!                    ─► html: one file with the picture and its viewer
+//!                    ─► html: one file with the picture and its viewer; perfetto, chrome; overview, tree
 //! ```
 //!
 //! A row has slices (functions of one depth, system calls, times on and off the processor), marks (signals, probes, what happens to the
 //! process), samples, allocations, or places where events are missing. All rows have the same columns; what a row has not is 0 there.
 //! Times are those of the trace, from its first event. Names are data: each writer escapes them as its format needs.
 
+pub mod chrome;
 mod columns;
 mod curves;
 mod execs;
+mod flows;
 mod functions;
 pub mod html;
 mod lanes;
+mod nested;
 mod operations;
 pub mod overview;
 pub mod perfetto;
@@ -26,19 +29,22 @@ pub mod spans;
 mod strings;
 pub(crate) mod tally;
 pub mod tree;
+mod words;
+mod writer;
 
-use crate::View;
 use crate::advance::Advance;
-use crate::call_events::CallEvents;
+use crate::call_events::{CallEvents, Shown};
+use crate::calls::{Demangle, Selection};
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
 use crate::row::{self, Form};
 use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
+use crate::{Spill, View};
 use columns::{Item, Row, Rows};
 use curves::Curves;
-use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL};
+use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL, P_UNTRACED};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
@@ -50,40 +56,80 @@ use processes::{Command, Processes};
 use spans::{Definition, Spans};
 use std::sync::Arc;
 use strings::{Frames, Strings};
+use writer::How;
+pub use writer::Writer;
 
-/// Appends a view of everything over time.
-pub type Write = fn(&Timeline, &mut Vec<u8>);
+/// How a view of everything over time is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Make {
+    /// What writes it, for the file that it goes to.
+    pub writer: fn(Option<&str>) -> Writer,
+    /// How functions are called where nobody has said it.
+    pub names: Demangle,
+    /// It is a picture.
+    pub is_picture: bool,
+}
+
+impl Make {
+    const fn picture(writer: fn(Option<&str>) -> Writer) -> Make {
+        Make { writer, names: Demangle::Simple, is_picture: true }
+    }
+
+    const fn table(names: Demangle, writer: fn(Option<&str>) -> Writer) -> Make {
+        Make { writer, names, is_picture: false }
+    }
+}
 
 /// The views of everything over time.
-pub(crate) const ROWS: &[row::Row<Write>] = &[
+pub(crate) const ROWS: &[row::Row<Make>] = &[
     row::Row::new(
         "html",
         Form::Binary("for a browser"),
         "everything over time, in one file for a browser",
-        html::write,
+        Make::picture(|_| html::WRITER),
     ),
     row::Row::new(
         "timeline",
         Form::Binary("for ui.perfetto.dev"),
-        "everything over time, for Perfetto",
-        perfetto::write,
+        "everything over time, for Perfetto; FILE.json for Chrome",
+        Make::picture(for_others),
     ),
-    row::Row::new("overview", Form::Text, "lanes of processes over time, and when most has happened", overview::write),
-    row::Row::new("processes", Form::Text, "who started whom, and what each has done", tree::write),
-    row::Row::new("processes-json", Form::Data, "an object for each process", tree::write_json),
+    row::Row::new(
+        "overview",
+        Form::Text,
+        "lanes of processes over time, and when most has happened",
+        Make::picture(|_| overview::WRITER),
+    ),
+    row::Row::new(
+        "processes",
+        Form::Text,
+        "who started whom, and what each has done",
+        Make::table(Demangle::Simple, |_| tree::WRITER),
+    ),
+    row::Row::new(
+        "processes-json",
+        Form::Data,
+        "an object for each process",
+        Make::table(Demangle::Plain, |_| tree::JSON),
+    ),
     row::Row::new(
         "spans",
         Form::Text,
         "spans of two probes (--span): how long, and what the slowest were made of",
-        span_table::write,
+        Make::table(Demangle::Simple, |_| span_table::WRITER),
     ),
     row::Row::new(
         "spans-json",
         Form::Data,
         "spans of two probes, as an object for each --span",
-        span_table::write_json,
+        Make::table(Demangle::Plain, |_| span_table::JSON),
     ),
 ];
+
+/// For other programs: Chrome's format in a file that is called so, else Perfetto's.
+fn for_others(file: Option<&str>) -> Writer {
+    if file.is_some_and(|file| file.ends_with(".json")) { chrome::WRITER } else { perfetto::WRITER }
+}
 
 /// What a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,8 +180,8 @@ const LONG: u64 = 100_000;
 const SWITCH: &str = "tracepoint:sched:sched_switch";
 /// What a thread does that runs.
 const ON: &str = "on a processor";
-/// Most events that are collected: of the others it is known that they are there.
-const MOST: u64 = 10_000_000;
+/// Most bytes of strings, and of who begins and wakes whom: as many events have them.
+const MOST_BYTES: usize = 1 << 29;
 /// Files and sockets whose names are remembered: of more, they are made anew.
 const MOST_SUBJECTS: usize = 1 << 16;
 /// Bytes of a string that are shown, and bytes of a text that are kept.
@@ -144,7 +190,7 @@ const TEXT: usize = 1000;
 
 /// The view: it collects all events of a trace. At the end, a writer writes them.
 pub struct Timeline {
-    write: Write,
+    writer: Writer,
     /// How wide a picture of characters is.
     columns: usize,
     /// How far the writer is.
@@ -184,10 +230,10 @@ pub struct Timeline {
 
 impl Timeline {
     /// What is known of the trace before its events, and what writes it at the end.
-    pub fn new(stats: TraceStats, write: Write) -> Timeline {
+    pub fn new(stats: TraceStats, writer: Writer) -> Timeline {
         let options = Options { prefix: Prefix::Never, column: 0, string: Some(STRING), ..Options::default() };
         Timeline {
-            write,
+            writer,
             columns: 100,
             advance: Arc::default(),
             stats,
@@ -197,7 +243,7 @@ impl Timeline {
             frames: Frames::default(),
             processes: Processes::default(),
             rows: Rows::default(),
-            functions: CallEvents::new(FunctionRows::default()),
+            functions: CallEvents::new(FunctionRows::new(Selection::default(), writer.depths)),
             spans: Spans::default(),
             operations: Operations::default(),
             curves: Curves::default(),
@@ -220,6 +266,12 @@ impl Timeline {
     /// Pictures of characters are that wide.
     pub fn columns(mut self, columns: usize) -> Timeline {
         self.columns = columns;
+        self
+    }
+
+    /// With calls of functions that are selected, and the system calls in them; and with these names.
+    pub fn functions(mut self, selection: Selection, shown: Shown) -> Timeline {
+        self.functions = CallEvents::new(FunctionRows::new(selection, self.writer.depths)).names(shown);
         self
     }
 
@@ -326,7 +378,9 @@ impl Timeline {
             stack: self.stack(ev, names),
             subject: subject.into(),
         };
-        self.rows.of(Of::Thread(thread), Kind::Call, 0).push(&item);
+        if self.functions.view().shows((ev.pid(), ev.tid())) {
+            self.rows.of(Of::Thread(thread), Kind::Call, 0).push(&item);
+        }
     }
 
     /// The line of a call or an operation, unless there are too many and it is an ordinary one; 0: none.
@@ -446,6 +500,17 @@ impl Timeline {
         thread
     }
 
+    /// Whether there is no room for more events.
+    fn is_full(&self) -> bool {
+        let bytes = self.strings.bytes() + self.flows.len() * size_of::<[u64; 4]>();
+        self.collected >= self.writer.most || bytes >= MOST_BYTES
+    }
+
+    /// When it begins.
+    fn first(&self) -> u64 {
+        if self.begin == u64::MAX { 0 } else { self.begin }
+    }
+
     /// What it has, as a writer takes it: the rows in the order in which they are drawn.
     fn ordered(&self) -> Vec<&Row> {
         let is_known = |row: &&Row| row.kind != Kind::Files || self.curves.closes;
@@ -506,8 +571,9 @@ impl View for Timeline {
             self.paused(ev);
             return self.functions.event(ev, names, out);
         }
-        if self.collected >= MOST {
+        if self.is_full() {
             self.cut += 1;
+            self.advance.leave_out(self.cut);
             return;
         }
         self.collected += 1;
@@ -534,7 +600,7 @@ impl View for Timeline {
                 if id == P_FORK.id {
                     self.children.insert(ev.value_of("tid") as u32, (ev.time(), thread));
                 }
-                if [P_EXEC.id, P_EXIT.id, P_FORK.id, P_SIGNAL.id, P_INFLIGHT.id].contains(&id) {
+                if [P_EXEC.id, P_EXIT.id, P_FORK.id, P_SIGNAL.id, P_INFLIGHT.id, P_UNTRACED.id].contains(&id) {
                     self.mark(ev, names, thread, Kind::Mark);
                 }
             }
@@ -545,8 +611,9 @@ impl View for Timeline {
             Class::Probe
                 if matches!(ev.schema.name, "tracepoint:sched:sched_wakeup" | "tracepoint:sched:sched_waking") =>
             {
-                if let Some(woken) = self.processes.known(beside(ev.tid(), ev.value_of("pid") as u32)) {
-                    self.flows.push([ev.time(), thread as u64, woken as u64, 1]);
+                match self.processes.known(beside(ev.tid(), ev.value_of("pid") as u32)) {
+                    Some(woken) => self.flows.push([ev.time(), thread as u64, woken as u64, 1]),
+                    None => self.mark(ev, names, thread, Kind::Mark),
                 }
             }
             _ => self.mark(ev, names, thread, Kind::Mark),
@@ -558,10 +625,17 @@ impl View for Timeline {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
+        self.end_in_parts(out, &mut |_| {});
+    }
+
+    fn end_in_parts(&mut self, out: &mut Vec<u8>, spill: Spill<'_>) {
         self.functions.end(out);
         self.spans.end(&self.processes, &mut self.rows, &mut self.strings);
         self.operations.end(&mut self.rows, self.spans.sets.len());
-        (self.write)(self, out);
+        match self.writer.write {
+            How::Whole(write) => write(self, out),
+            How::Parts(write) => write(self, out, spill),
+        }
     }
 }
 

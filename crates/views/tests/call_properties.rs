@@ -11,9 +11,6 @@ use views::calls::contexts::Contexts;
 use views::calls::edges::Edges;
 use views::calls::json::Json;
 use views::calls::stack::{Call, Calls, Stack};
-use views::calls::timeline::Timeline;
-use views::calls::timeline::chrome::Chrome;
-use views::calls::timeline::perfetto::Perfetto;
 use views::calls::totals::{Totals, in_parallel};
 use views::calls::tree::Tree;
 use views::calls::tree::style::Style;
@@ -248,8 +245,6 @@ fn no_view_fails_on_damaged_records() {
             Box::new(Cat::new(selection.clone())),
             Box::new(Json::new(selection.clone())),
             Box::new(Brief::new(Style::default(), selection.clone(), screen())),
-            Box::new(Timeline::new(Chrome::new(), selection.clone())),
-            Box::new(Timeline::new(Perfetto::new(None), selection.clone())),
         ];
         for (n, view) in views.iter_mut().enumerate() {
             let mut out = Vec::new();

@@ -123,10 +123,10 @@ fn of_tracers() -> String {
 
 /// A process that executes a program, reads, and ends, as JSON.
 fn of_processes() -> String {
-    processes(views::timeline::tree::write_json)
+    processes(views::timeline::tree::JSON)
 }
 
-fn processes(write: fn(&views::timeline::Timeline, &mut Vec<u8>)) -> String {
+fn processes(writer: views::timeline::Writer) -> String {
     let at = |c: build::Call, from: u64, to: u64| c.times(2_000_100_000 + from, 2_000_100_000 + to).who(8, 8);
     let execve =
         |file: &[u8], words: &[&[u8]]| build::Call::new("execve").str("filename", file).strv("argv", words).ret(0);
@@ -142,7 +142,7 @@ fn processes(write: fn(&views::timeline::Timeline, &mut Vec<u8>)) -> String {
         at(build::Call::new("openat").str("filename", b"/none").ret(-2), 1_000, 1_200),
         at(build::Call::process("exit").arg("code", 2), 2_000, 2_000),
     ];
-    let (mut view, mut out) = (views::timeline::Timeline::new(TraceStats::new(Trace::default()), write), Vec::new());
+    let (mut view, mut out) = (views::timeline::Timeline::new(TraceStats::new(Trace::default()), writer), Vec::new());
     for bytes in all.iter().map(build::Call::encode) {
         let ev = Event::parse(&bytes).expect("the builder writes events that parse");
         view.see(&ev);
@@ -154,7 +154,7 @@ fn processes(write: fn(&views::timeline::Timeline, &mut Vec<u8>)) -> String {
 
 #[test]
 fn processes_as_a_tree() {
-    expect_file!["golden/processes.txt"].assert_eq(&processes(views::timeline::tree::write));
+    expect_file!["golden/processes.txt"].assert_eq(&processes(views::timeline::tree::WRITER));
 }
 
 /// A request that one thread takes and another one answers, as JSON.
@@ -172,7 +172,7 @@ fn of_spans() -> String {
     let probes = ["syscall:recvfrom", "syscall:sendto"].map(str::to_owned);
     let keys = ["fd", "fd"].map(str::to_owned);
     let request = Definition { name: "request".into(), probes, keys, first: false };
-    let view = views::timeline::Timeline::new(TraceStats::new(Trace::default()), span_table::write_json);
+    let view = views::timeline::Timeline::new(TraceStats::new(Trace::default()), span_table::JSON);
     let (mut view, mut out) = (view.spans(vec![request], 1), Vec::new());
     for bytes in all.iter().map(build::Call::encode) {
         view.event(&Event::parse(&bytes).expect("an event"), &NoNames, &mut out);

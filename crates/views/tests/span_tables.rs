@@ -13,7 +13,7 @@ use events::{Event, Schema, functions};
 use expect_test::expect;
 use views::View;
 use views::timeline::spans::Definition;
-use views::timeline::{Timeline, span_table};
+use views::timeline::{Timeline, Writer, span_table};
 use views::trace_stats::{Trace, TraceStats};
 
 /// Names threads, and the functions 1 and 2.
@@ -60,8 +60,8 @@ fn definition(name: &str, probes: [&str; 2], keys: [&str; 2]) -> Definition {
     Definition { name: name.into(), probes: probes.map(str::to_owned), keys: keys.map(str::to_owned), first: false }
 }
 
-fn shown(definitions: Vec<Definition>, events: &[Vec<u8>], write: fn(&Timeline, &mut Vec<u8>)) -> String {
-    let view = Timeline::new(TraceStats::new(Trace::default()), write);
+fn shown(definitions: Vec<Definition>, events: &[Vec<u8>], writer: Writer) -> String {
+    let view = Timeline::new(TraceStats::new(Trace::default()), writer);
     let (mut view, mut out) = (view.spans(definitions, 3), Vec::new());
     let known = Known(Signature::parse("task:p;>i4").expect("a signature"));
     for bytes in events {
@@ -115,10 +115,10 @@ fn a_request_goes_from_thread_to_thread() {
           7 (accepts): 0ns blocked, nothing allocated
             10.0us  1  sendto
     "#]]
-    .assert_eq(&shown(vec![request.clone()], &events, span_table::write));
+    .assert_eq(&shown(vec![request.clone()], &events, span_table::WRITER));
     // The begin of the call, and not its end; only what is asked for.
     let entry = definition("all", ["syscall:recvfrom:entry", "syscall:send*"], ["arg0", "args.fd"]);
-    let text = shown(vec![entry], &events, span_table::write);
+    let text = shown(vec![entry], &events, span_table::WRITER);
     assert!(text.contains("\n+0.000000 for 420us: all arg0 5, 7"), "{text}");
 }
 
@@ -153,7 +153,7 @@ fn a_task_is_polled_in_any_thread() {
             "+0.000000 for 80.0us: task arg0 0x700000001000, 7 (accepts) to 8 (works\\u{1b}[2J)",
         ]
     "#]]
-    .assert_debug_eq(&heads(&shown(vec![polls, task, whole], &events, span_table::write)));
+    .assert_debug_eq(&heads(&shown(vec![polls, task, whole], &events, span_table::WRITER)));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn probes_that_are_not_there_are_named_and_keys_that_are_texts_match() {
             definition("none", ["syscall:openat", "usdt:*"], ["fd", "retval"]),
         ],
         &events,
-        span_table::write,
+        span_table::WRITER,
     );
     expect![[r#"
         id: 2 spans of usdt:*:step .. usdt:*:step by id, 2 begins without an end, 2 ends without a begin

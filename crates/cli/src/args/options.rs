@@ -126,7 +126,7 @@ pub(super) fn call_args() -> Vec<Arg> {
         .value_parser(PossibleValuesParser::new(["simple", "full", "no"])),
         long_flag("no-time", "Function calls in a tree: no durations"),
         long_flag("module", "Function calls in a tree: the files that contain the functions"),
-        long_flag("syscalls", "Function calls in a tree or timeline: also the system calls in them"),
+        long_flag("syscalls", "Function calls in a tree: also the system calls in them"),
     ]
 }
 
@@ -135,7 +135,7 @@ pub(super) const EVENTS: &[Of] = &[Of::Events];
 
 pub(super) const STACKS: &[Of] = &[Of::Stacks];
 
-pub(super) const CALLS: &[Of] = &[Of::Calls];
+pub(super) const CALLS: &[Of] = view::OF_CALLS;
 
 /// The help of `--as` in a command with views of one sort.
 pub(super) fn on_stdout(of: &[Of], default: &str) -> String {

@@ -58,10 +58,11 @@ pub(super) fn report(c: Command) -> Command {
         .mut_arg("as", |_| {
             let of = |of, default| view::help(&[of], view::OF_TRACES, default);
             let help = format!(
-                "{}, {} (what is in the trace); of a trace with stacks also {}, as 'trapline profile' draws them; of one with function \
+                "{}, {} (what is in the trace), {} (everything over time); of a trace with stacks also {}, as 'trapline profile' draws them; of one with function \
                  calls {} (docs/GRAPH.md); of one with allocations {} (docs/HEAP.md); on stdout or in FILE",
                 of(Of::Events, "text").join(", "),
                 view::or(&of(Of::Trace, "")),
+                view::or(&of(Of::Time, "")),
                 view::or(&of(Of::Stacks, "")),
                 view::or(&of(Of::Calls, "")),
                 view::or(&of(Of::Heap, ""))

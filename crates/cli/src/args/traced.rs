@@ -145,7 +145,7 @@ pub(super) fn graph(c: Command) -> Command {
         .mut_arg("no-time", |a| a.help("Show no durations"))
         .mut_arg("quiet", |a| a.help("No summary line at the end, and no lines about files without functions that can be traced"))
         .mut_arg("module", |a| a.help("Show the files that contain the functions"))
-        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree, cat and timeline"))
+        .mut_arg("syscalls", |a| a.help("Record the system calls too, and show them in tree and cat; timeline has them anyway"))
         .mut_arg("buffer", |a| a.help("Size of the buffer of each process [default: 64M]"))
         .mut_arg("on-full", |a| a.help("Full buffer: drop and count records [default], or block the command's threads"))
         .arg(

@@ -340,7 +340,7 @@ fn in_order(
     let lost = ended.map_or(trace.lost(), |ended| ended.and_then(|t| t.lost()));
     progress.during(&ask.show, || pump.end_sinks(lost));
     if ask.quiet == 0 {
-        told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
+        told.iter().flat_map(|told| told().0).chain(progress.left_out()).for_each(|line| complain(&line));
     }
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.stack_troubles();

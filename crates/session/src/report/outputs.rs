@@ -6,25 +6,22 @@ use crate::ask::{Ask, Show};
 use crate::heap::past as heap;
 use crate::output::Output;
 use crate::show::{Shown, Views};
-use crate::spans;
 use crate::view::calls;
 use crate::view::parquet::{self, Making};
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::Drawing;
 use crate::view::totals::{self, Asked};
-use crate::view::{self, Kind, Make, lines, stats, tables};
+use crate::view::{self, Kind, Make, lines, pictures, stats, tables};
 use ctf::trace::Trace;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
 use engine::{Error, Result};
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use views::View;
 use views::advance::Advance;
 use views::options::Options;
-use views::timeline::Timeline;
 
 /// The views of a report, opened.
 #[derive(Default)]
@@ -79,12 +76,10 @@ impl Outputs {
             }
             Make::Heap(_) => self.heap.push(heap::drawing(kind, file, trace)?),
             Make::Stacks { .. } => self.drawings.push(Drawing::open(kind, file)?),
-            Make::Whole(write) => {
-                let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-                let timeline = Timeline::new(stats::of_trace(trace, clocks, whole), write);
-                let timeline = timeline.columns(columns.into()).advance(Arc::clone(&self.advance));
-                let timeline = spans::with(ask, &[trace], timeline)?;
-                self.views.push((Shown::table(Box::new(timeline)), open()?));
+            Make::Whole { writer, names } => {
+                let of = (&[trace][..], stats::of_trace(trace, clocks, whole));
+                let shown = pictures::shown(ask, (writer, names), file, of, &self.advance)?;
+                self.views.push((shown, open()?));
             }
             Make::Directory(make) => {
                 view::check(kind, file)?;
@@ -101,7 +96,7 @@ impl Outputs {
                     return Ok(());
                 }
                 let options = screen::options(ask, &output, clocks)?;
-                self.views.push((calls::shown(ask, (view, names), (&output, file), options, clocks)?, output));
+                self.views.push((calls::shown(ask, (view, names), &output, options)?, output));
             }
             Make::Table(make) => self.views.push((Shown::table(make()), open()?)),
             Make::Lines(make) => {
@@ -148,5 +143,5 @@ pub(super) fn write_totals<'t, T: Iterator<Item = (&'t Trace, RangeInclusive<u64
 /// Whether a view is made of whole events, whose stacks it shows whatever the lines of others show.
 pub(super) fn is_table(show: &Show, ask: &Ask, trace: &Trace) -> bool {
     let kind = view::of_trace(&show.view, ask, trace);
-    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole(_) | Make::Directory(_)))
+    kind.is_ok_and(|kind| matches!(kind.make, Make::Table(_) | Make::Whole { .. } | Make::Directory(_)))
 }

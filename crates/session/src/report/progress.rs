@@ -54,6 +54,14 @@ impl Progress {
         self.read.events()
     }
 
+    /// What a picture does not have, and what to do about it.
+    pub fn left_out(&self) -> Option<String> {
+        let events = Some(self.advance.left_out()).filter(|n| *n > 0)?;
+        Some(format!(
+            "the last {events} events are not in the picture: --from, --to, -p and -e make one of a part of the trace"
+        ))
+    }
+
     /// Removes the bar.
     pub fn done(&self) {
         if self.drawn.take().is_some() {

@@ -153,5 +153,6 @@ pub(super) fn pids(ask: &Ask) -> Result<Vec<u32>> {
 
 /// Whether a view shows everything of a trace, with the names of files.
 pub(super) fn is_whole(show: &Show, ask: &Ask, trace: &Trace) -> bool {
-    view::of_trace(&show.view, ask, trace).is_ok_and(|kind| matches!(kind.make, Make::Whole(_) | Make::Directory(_)))
+    view::of_trace(&show.view, ask, trace)
+        .is_ok_and(|kind| matches!(kind.make, Make::Whole { .. } | Make::Directory(_)))
 }

@@ -1,6 +1,5 @@
 //! Views of function calls from the command line.
 
-use super::screen::Clocks;
 use crate::ask::{Ask, Tables};
 use crate::output::Output;
 use crate::show::Shown;
@@ -80,19 +79,12 @@ pub fn brief(ask: &Ask, selection: Selection, colour: bool) -> Brief {
 }
 
 /// How a view of calls is made, and how functions are called in it where nobody has said it.
-pub type How = (fn(Making<'_>) -> Box<dyn CallView>, Demangle);
+pub type How = (fn(Making) -> Box<dyn CallView>, Demangle);
 
 /// A view of calls that takes events in their order.
-pub fn shown(ask: &Ask, how: How, to: (&Output, Option<&str>), options: Options, clocks: Clocks) -> Result<Shown> {
-    let ((view, names), (output, file)) = (how, to);
+pub fn shown(ask: &Ask, (view, names): How, output: &Output, options: Options) -> Result<Shown> {
     let (selection, terminal) = (selection(ask)?, output.is_terminal());
-    let view = view(Making {
-        selection,
-        style: style(ask, options.colour, terminal),
-        screen: terminal.then(screen),
-        file,
-        realtime_offset: clocks.realtime_offset,
-    });
+    let view = view(Making { selection, style: style(ask, options.colour, terminal), screen: terminal.then(screen) });
     let view = CallEvents::new(view).names(named(demangle(ask, names)));
     let view = if ask.calls.syscalls {
         view.system_calls(Options {

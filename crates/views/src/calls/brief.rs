@@ -97,7 +97,7 @@ pub struct Brief {
 }
 
 /// Calls below their callers. On a terminal a tree is a short one.
-pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+pub fn open(making: Making) -> Box<dyn CallView> {
     let Making { style, selection, .. } = making;
     match making.screen {
         Some(screen) => Box::new(Brief::new(style, selection, screen)),

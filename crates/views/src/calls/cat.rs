@@ -46,7 +46,7 @@ pub struct Cat {
 }
 
 /// A line for each entry and each exit.
-pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+pub fn open(making: Making) -> Box<dyn CallView> {
     Box::new(Cat::new(making.selection))
 }
 

@@ -25,7 +25,7 @@ pub struct Json {
 }
 
 /// An object for each call.
-pub fn open(making: Making<'_>) -> Box<dyn CallView> {
+pub fn open(making: Making) -> Box<dyn CallView> {
     Box::new(Json::new(making.selection))
 }
 

@@ -36,9 +36,14 @@ const LONGEST: usize = 4096;
 /// The name of a function, escaped; `[function 7]` where it has none.
 pub fn plain(function: u32, functions: &dyn Functions) -> String {
     match functions.name(function) {
-        Some(n) if !n.is_empty() => name::shortened(&name::visible(n), LONGEST).into_owned(),
+        Some(n) if !n.is_empty() => bounded(n),
         _ => format!("[function {function}]"),
     }
+}
+
+/// A name, escaped, of which a very long one is cut.
+pub fn bounded(name: &str) -> String {
+    name::shortened(&name::visible(name), LONGEST).into_owned()
 }
 
 /// The file that contains a function, without its directories, escaped; `-` where it is not known.

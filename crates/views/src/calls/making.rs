@@ -4,17 +4,13 @@ use super::Selection;
 use super::tree::style::Style;
 
 /// What a view of calls is made from.
-pub struct Making<'a> {
+pub struct Making {
     /// The calls that are shown.
     pub selection: Selection,
     /// What lines of trees look like.
     pub style: Style,
     /// The screen, if somebody looks at it.
     pub screen: Option<Screen>,
-    /// The file that it goes to.
-    pub file: Option<&'a str>,
-    /// CLOCK_REALTIME minus CLOCK_MONOTONIC, ns.
-    pub realtime_offset: i64,
 }
 
 /// How much is shown, and what is said about the rest.

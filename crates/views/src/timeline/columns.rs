@@ -5,6 +5,8 @@
 //! length    as it is
 //! name, subject, text, stack: since that of the item before, zigzag        value: as it is, zigzag
 //! ```
+//!
+//! A column without any number but 0 takes no memory: most rows have only a few.
 
 use super::{Kind, Of};
 use events::hash::Table;
@@ -103,8 +105,14 @@ impl Row {
             since(item.subject, before.subject),
         ];
         for (nth, (column, value)) in self.columns.iter_mut().zip(values).enumerate() {
+            if self.has >> nth & 1 == 0 {
+                if value == 0 {
+                    continue;
+                }
+                self.has |= 1 << nth;
+                column.resize(self.len as usize, 0);
+            }
             number(value, column);
-            self.has |= u32::from(value != 0) << nth;
         }
         self.end = item.start.saturating_add(item.length);
         self.before = *item;
@@ -148,7 +156,7 @@ impl Row {
 
     /// The bytes of a column; none where it is all 0.
     pub fn column(&self, nth: usize) -> &[u8] {
-        self.columns.get(nth).filter(|_| self.has >> nth & 1 != 0).map_or(&[], |c| c)
+        self.columns.get(nth).map_or(&[], |c| c)
     }
 }
 
@@ -209,5 +217,15 @@ mod tests {
         items.iter().for_each(|item| row.push(item));
         assert_eq!(row.items().collect::<Vec<_>>(), items);
         assert_eq!((row.len(), row.has()), (502, 127));
+    }
+
+    #[test]
+    fn a_column_begins_with_its_first_number() {
+        let items: Vec<Item> =
+            (0..300).map(|n| Item { start: n, length: 1, value: i64::from(n > 200), ..Item::default() }).collect();
+        let mut row = Row::new(Of::Process(0), Kind::Function, 0);
+        items.iter().for_each(|item| row.push(item));
+        assert_eq!(row.items().collect::<Vec<_>>(), items);
+        assert_eq!((row.has(), row.column(3).len(), row.column(4)), (0b1011, 300, &[][..]));
     }
 }

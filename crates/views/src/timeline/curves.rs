@@ -7,7 +7,7 @@
 //! A picture of many items is drawn from the steps. Items of a row are in the order of time, so that steps are ranges of time.
 
 use super::columns::{Item, Row, number, zigzag};
-use super::{Kind, Of, Timeline};
+use super::{Kind, Of, Timeline, tally};
 use crate::descriptors::{Added, Descriptors, made};
 use events::Event;
 use events::generated::P_EXEC;
@@ -120,6 +120,22 @@ pub(super) fn is_exec(row: &Row, nth: usize, item: &Item) -> bool {
 /// Whether a row is a curve.
 pub(super) fn is_curve(row: &Row) -> bool {
     matches!(row.kind, Kind::Heap | Kind::Files)
+}
+
+/// The levels of a curve, with their times, which do not go back: what a process had is gone with it.
+pub(super) fn levels<'r>(timeline: &'r Timeline, row: &'r Row) -> impl Iterator<Item = (u64, i64)> + use<'r> {
+    let process = tally::process(timeline, row).and_then(|process| timeline.processes.all().get(process));
+    let mut ends = process.filter(|p| p.exit.is_some());
+    let (mut sum, mut last, mut items) = (0i64, 0, row.items());
+    std::iter::from_fn(move || {
+        if let Some(item) = items.next() {
+            sum = sum.saturating_add(item.value);
+            last = item.start.max(last);
+            return Some((last, sum));
+        }
+        let process = ends.take().filter(|_| sum != 0)?;
+        Some((process.last.max(last), 0))
+    })
 }
 
 /// Appends the steps of a curve, of each three numbers as columns have them: the level behind it, since that behind the step before; how much

@@ -10,7 +10,7 @@
 //! (Content-Security-Policy) lets it load nothing, and run no script but its own.
 
 use super::columns::{COLUMNS, NAMES};
-use super::{Kind, Of, Timeline, curves, tally};
+use super::{Kind, Of, Timeline, Writer, curves, tally};
 use crate::advance::Advance;
 use events::generated::errno::ERRNO;
 use events::generated::{SCHEMAS, SET_NAMES};
@@ -36,8 +36,11 @@ const SCRIPTS: [&str; 8] = [
 /// How much is compressed: more takes longer than it saves.
 const LEVEL: u8 = 4;
 
+/// Writes pages.
+pub const WRITER: Writer = Writer::whole(write);
+
 /// Appends the file.
-pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let rows = timeline.ordered();
     let strings: Vec<&str> = timeline.strings.all().collect();
     let column = |nth: usize| rows.iter().flat_map(|row| row.column(nth)).copied().collect();
@@ -134,8 +137,8 @@ fn sort(schema: &Schema) -> &'static str {
 
 /// All but strings and columns.
 fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
-    let processes = timeline.processes.all().iter();
-    let begin = if timeline.begin == u64::MAX { 0 } else { timeline.begin };
+    let (processes, functions) = (timeline.processes.all().iter(), timeline.functions.view());
+    let begin = timeline.first();
     let processes: Vec<Value> = processes
         .map(|p| {
             json!({
@@ -170,7 +173,7 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "processes": processes,
         "threads": threads,
         "rows": rows,
-        "functions": timeline.functions.view().names(),
+        "functions": functions.all().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
         "frames": timeline.frames.all(),
         "stacks": timeline.frames.stacks().collect::<Vec<_>>(),
         "flows": timeline.flows,
@@ -183,7 +186,7 @@ fn header(timeline: &Timeline, rows: &[&super::columns::Row]) -> Value {
         "untold": timeline.untold,
         "cut": timeline.cut,
         "crowded": timeline.operations.crowded + timeline.spans.sets.iter().map(|set| set.crowded).sum::<u64>(),
-        "deep": timeline.functions.view().deep,
+        "deep": functions.deep,
     })
 }
 

@@ -15,7 +15,7 @@
 use super::columns::Item;
 use super::curves::is_exec;
 use super::tally::{process, waits};
-use super::{Kind, ON, Timeline};
+use super::{Kind, ON, Timeline, Writer};
 use crate::escape;
 use crate::table::shortened;
 use crate::units::duration;
@@ -39,11 +39,14 @@ struct Cell {
     lost: bool,
 }
 
+/// Writes it.
+pub const WRITER: Writer = Writer::whole(write);
+
 /// Appends the picture, this many columns wide.
-pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let all = timeline.processes.all();
     let columns = timeline.columns.clamp(40, 400) - NAMES - 1;
-    let begin = if timeline.begin == u64::MAX { 0 } else { timeline.begin };
+    let begin = timeline.first();
     let span = timeline.last.saturating_sub(begin).max(1);
     let wide = span.div_ceil(columns as u64).max(1);
     let at = |time: u64| ((time.saturating_sub(begin) / wide) as usize).min(columns - 1);

@@ -50,10 +50,10 @@ pub(super) fn of(timeline: &Timeline, spans: &[&Span]) -> Vec<Vec<Made>> {
         }
     }
     let strings: Vec<&str> = timeline.strings.all().collect();
-    let functions = timeline.functions.view().names();
+    let functions: Vec<&str> = timeline.functions.view().all().iter().map(|f| f.name.as_str()).collect();
     // Several functions may have one name.
     let mut first: Table<&str, u32> = Table::default();
-    let numbers: Vec<u32> = (1..).zip(functions).map(|(n, name)| *first.entry(name).or_insert(n)).collect();
+    let numbers: Vec<u32> = (1..).zip(&functions).map(|(n, name)| *first.entry(name).or_insert(n)).collect();
     let function = |n: u32| numbers.get((n as usize).wrapping_sub(1)).copied().unwrap_or(n);
     let string = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default();
     let mut has_runs = false;
@@ -81,7 +81,7 @@ pub(super) fn of(timeline: &Timeline, spans: &[&Span]) -> Vec<Vec<Made>> {
     for (thread, gathered) in by_thread {
         for g in gathered {
             let name = |is_function: bool, n: u32| match is_function {
-                true => functions.get((n as usize).wrapping_sub(1)).map_or("?", |f| f),
+                true => functions.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default(),
                 false => string(n),
             };
             let mut parts: Vec<Part> = g

@@ -10,9 +10,9 @@
 //!   18 (works): ...
 //! ```
 
-use super::Timeline;
 use super::span_parts::{self, Made};
 use super::spans::{Part, Set, Span, named, printable, shown, words};
+use super::{Timeline, Writer};
 use crate::table::{Align, Table};
 use crate::units::{duration, seconds, size};
 use crate::write::json as w;
@@ -56,8 +56,13 @@ fn slowest(set: &Set, most: usize) -> Vec<&Span> {
     all
 }
 
+/// Writes the tables.
+pub const WRITER: Writer = Writer::whole(write);
+/// Writes an object for each definition.
+pub const JSON: Writer = Writer::whole(write_json);
+
 /// Appends the tables.
-pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     for (n, set) in timeline.spans.sets.iter().enumerate() {
         if n > 0 {
             out.push(b'\n');
@@ -142,7 +147,7 @@ fn thread(timeline: &Timeline, made: &Made, out: &mut Vec<u8>) {
 }
 
 /// Appends an object for each definition (docs/JSON.md).
-pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
     for set in &timeline.spans.sets {
         let durations = Durations::of(&set.spans);
         let spans = slowest(set, timeline.spans.slowest);

@@ -38,19 +38,39 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
+/// Bytes that a string takes beside its text: counts, and its entries in a list and a table.
+const EACH: usize = 56;
+
 /// Strings by number.
 #[derive(Debug, Default)]
-pub(super) struct Strings(Numbered<std::rc::Rc<str>>);
+pub(super) struct Strings {
+    all: Numbered<std::rc::Rc<str>>,
+    /// How many there are, and the memory that they take.
+    known: usize,
+    bytes: usize,
+}
 
 impl Strings {
     /// The number of a string; 0 of an empty one.
     pub fn number(&mut self, text: &str) -> u32 {
-        if text.is_empty() { 0 } else { self.0.number(text) }
+        if text.is_empty() {
+            return 0;
+        }
+        let number = self.all.number(text);
+        if number as usize > self.known {
+            (self.known, self.bytes) = (number as usize, self.bytes + text.len() + EACH);
+        }
+        number
     }
 
     /// The strings, in the order of their numbers, from 1.
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.0.all().iter().map(|s| &**s)
+        self.all.all().iter().map(|s| &**s)
+    }
+
+    /// How much memory they take, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -8,10 +8,10 @@
 //!                                                               grep: environment: +LANG=C; closed: 3 /etc/passwd
 //! ```
 
-use super::Timeline;
 use super::execs;
 use super::processes::Process;
 use super::tally::{self, Tally};
+use super::{Timeline, Writer};
 use crate::profile::words::ascii;
 use crate::table::{Align, Table};
 use crate::units::{duration, size};
@@ -23,8 +23,13 @@ use serde_json::{Value, json};
 /// Bytes of a command line that are shown.
 const LINE: usize = 200;
 
+/// Writes the tree.
+pub const WRITER: Writer = Writer::whole(write);
+/// Writes an object for each process.
+pub const JSON: Writer = Writer::whole(write_json);
+
 /// Appends the tree.
-pub fn write(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let (all, tallies) = (timeline.processes.all(), tally::of(timeline));
     let has = |what: fn(&Tally) -> bool| tallies.iter().any(what);
     let (ran, functions, bytes) =
@@ -128,7 +133,7 @@ fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String, &str)) {
 }
 
 /// Appends an object for each process, in the order in which they are met (docs/JSON.md).
-pub fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
+fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
     let strings: Vec<&str> = timeline.strings.all().collect();
     let string = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default().to_owned();
     for (p, t) in timeline.processes.all().iter().zip(tally::of(timeline)) {

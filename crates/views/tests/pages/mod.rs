@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use views::View;
 use views::timeline::spans::Definition;
-use views::timeline::{Timeline, html, perfetto};
+use views::timeline::{Timeline, Writer, html, perfetto};
 use views::trace_stats::{Trace, TraceStats};
 
 /// Knows processes 7 and 8, functions 1 and 2, and stack 1.
@@ -140,11 +140,11 @@ fn around_an_exec() -> Vec<Vec<u8>> {
 }
 
 /// All of it, as a writer writes it.
-fn written(write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
-    written_of(&events(), write)
+fn written(writer: Writer) -> Vec<u8> {
+    written_of(&events(), writer)
 }
 
-fn written_of(events: &[Vec<u8>], write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8> {
+fn written_of(events: &[Vec<u8>], writer: Writer) -> Vec<u8> {
     let stats = TraceStats::new(Trace { command: format!("app {HOSTILE}"), ..Trace::default() });
     let request = Definition {
         name: "request <b>".into(),
@@ -152,7 +152,7 @@ fn written_of(events: &[Vec<u8>], write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8>
         keys: ["retval", "fd"].map(str::to_owned),
         first: false,
     };
-    let (mut view, mut out) = (Timeline::new(stats, write).spans(vec![request], 10), Vec::new());
+    let (mut view, mut out) = (Timeline::new(stats, writer).spans(vec![request], 10), Vec::new());
     for bytes in events {
         let ev = Event::parse(bytes).expect("an event");
         view.see(&ev);
@@ -164,18 +164,18 @@ fn written_of(events: &[Vec<u8>], write: fn(&Timeline, &mut Vec<u8>)) -> Vec<u8>
 }
 
 fn page() -> String {
-    String::from_utf8(written(html::write)).expect("UTF-8")
+    String::from_utf8(written(html::WRITER)).expect("UTF-8")
 }
 
 /// What is in the page is in Perfetto's file too.
 #[test]
 fn perfetto_s_own_classes_read_everything() {
-    let Some(text) = read_by_perfetto(&written(perfetto::write)) else { return };
+    let Some(text) = read_by_perfetto(&written(perfetto::WRITER)) else { return };
     let has = |line: &str| assert!(text.lines().any(|l| l.trim_end() == line), "{line}:\n{text}");
     has("process 7 app");
     has("thread 7/7 app");
-    has("7/7:   'parse' [function] 5010000000..5070000000");
-    has("7/7: 'main' [function] 5003000000..5090000000");
+    has("7/7:   'parse' [app] 5010000000..5070000000");
+    has("7/7: 'main' [app] 5003000000..5090000000");
     has(
         "7/7/calls: 'read' [syscall] 5022000000..5062000000 call='read(3, NULL, 0) = 500' file='/var/log/app' result='500'",
     );
@@ -188,14 +188,26 @@ fn perfetto_s_own_classes_read_everything() {
     has("whole/processor-1: 'app 7' [sched] 5000000000..5022000000");
     has("sample of 7/7 at 5015000000: main;parse");
     has("7/7/missing: 'events are missing' [trapline] at 5075000000 events='17'");
+    has("whole: 'stopped' [trapline] 5084000000..5086000000");
     assert!(text.contains("7/7/marks: 'process:signal' [probe] at 5080000000"), "{text}");
     assert!(text.ends_with("lost 17\n"), "{text}");
+}
+
+/// Who wakes a thread that is not in the trace is not connected with it, but has done it.
+#[test]
+fn a_wakeup_of_an_unknown_thread_is_a_mark() {
+    let wakeup = probe("tracepoint:sched:sched_wakeup", &["pid"]);
+    let wakes = |time: u64, pid: u64| Call::of(wakeup).times(at(time), at(time)).who(7, 7).arg("pid", pid).encode();
+    let Some(text) = read_by_perfetto(&written_of(&[wakes(1, 99), wakes(2, 7)], perfetto::WRITER)) else { return };
+    let count = |what: &str| text.matches(what).count();
+    assert_eq!((count("'tracepoint:sched:sched_wakeup' [probe] at 5001000000"), count("[probe]")), (1, 1), "{text}");
+    assert_eq!((count("'wakes' [sched] at 5002000000"), count("'wakes'")), (1, 1), "{text}");
 }
 
 /// Memory is gone with the program, and descriptors that are closed on exec.
 #[test]
 fn perfetto_s_own_classes_read_curves_around_an_exec() {
-    let Some(text) = read_by_perfetto(&written_of(&around_an_exec(), perfetto::write)) else { return };
+    let Some(text) = read_by_perfetto(&written_of(&around_an_exec(), perfetto::WRITER)) else { return };
     let of = |name: &str| -> Vec<String> {
         let lines = text.lines().filter_map(|line| line.trim().strip_prefix(name));
         lines.map(|line| line.replace("000000", "")).collect()
@@ -217,7 +229,7 @@ fn perfetto_s_own_classes_read_curves_around_an_exec() {
 #[test]
 fn a_curve_ends_at_an_exec() {
     let Some(browser) = Browser::new() else { return };
-    let page = String::from_utf8(written_of(&around_an_exec(), html::write)).expect("UTF-8");
+    let page = String::from_utf8(written_of(&around_an_exec(), html::WRITER)).expect("UTF-8");
     let script = format!(
         "{TOOLS} const heap = rowOf('heap'), open = rowOf('files'), levels = w => Array.from(w.start, (_, i) => levelAt(w, i + 1));
          r.heap = levels(heap); r.open = levels(open); r.most = [heap.most, open.most]; r.title = titleOf(heap, 3);
@@ -250,7 +262,7 @@ fn a_long_curve_is_drawn_from_its_steps() {
         .chain([point(malloc, 5000).arg("size", 9)])
         .map(|call| call.encode())
         .collect();
-    let page = String::from_utf8(written_of(&all, html::write)).expect("UTF-8");
+    let page = String::from_utf8(written_of(&all, html::WRITER)).expect("UTF-8");
     let script = format!(
         "{TOOLS} const row = rowOf('heap'), sums = []; let sum = 0; row.value.forEach(v => sums.push(sum += v));
          r.n = row.n; r.wrong = sums.filter((s, i) => levelAt(row, i + 1) !== s).length; r.different = 0; r.pixels = 0;
@@ -455,7 +467,7 @@ fn a_filter_is_that_of_where() {
 fn pictures_of_a_page() {
     let Some(browser) = Browser::new() else { return };
     let stats = TraceStats::new(Trace { command: "shop".into(), ended: true, ..Trace::default() });
-    let (mut view, mut out, known) = (Timeline::new(stats, html::write), Vec::new(), shop::Known::default());
+    let (mut view, mut out, known) = (Timeline::new(stats, html::WRITER), Vec::new(), shop::Known::default());
     for (_, cpu, bytes) in shop::events() {
         let ev = Event::parse(&bytes).expect("an event");
         known.on(cpu);

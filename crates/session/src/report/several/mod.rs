@@ -58,7 +58,7 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
         return if has_totals { end(ask, set, Outcome::of_records()) } else { Ok(status) };
     }
     let needs_all =
-        |show: &Show| matches!(making.kind(&show.view).map(|kind| &kind.make), Ok(Make::Whole(_) | Make::Heap(_)));
+        |show: &Show| matches!(making.kind(&show.view).map(|kind| &kind.make), Ok(Make::Whole { .. } | Make::Heap(_)));
     let names = needs_names(ask, &selection)? || wanted.iter().any(needs_all);
     let has_text = !ask.table.summary_only && wanted.first().is_some_and(|show| show.view == "text");
     let stacks = shows_stacks(&making, &wanted)?;
@@ -258,7 +258,7 @@ fn show(ask: &Ask, set: &Set, mut pump: Pump<'_>, (progress, told): (&Progress, 
     };
     progress.during(&ask.show, || pump.end_sinks(lost));
     if ask.quiet == 0 {
-        told.iter().flat_map(|told| told().0).for_each(|line| complain(&line));
+        told.iter().flat_map(|told| told().0).chain(progress.left_out()).for_each(|line| complain(&line));
     }
     let trouble = pump.take_failures().into_iter().next();
     let unresolved = pump.stack_troubles();

@@ -12,17 +12,15 @@ use crate::view::calls;
 use crate::view::screen::{self, Clocks};
 use crate::view::stacks::{self, Drawing};
 use crate::view::totals::{self, command_of};
-use crate::view::{self, Kind, Make, lines, stats, tables};
+use crate::view::{self, Kind, Make, lines, pictures, stats, tables};
 use crate::{profile, spans};
 use ctf::trace::Trace;
 use engine::pipeline::pump::Sink;
 use engine::pipeline::selection::Selection;
 use engine::{Error, Result};
 use events::Schema;
-use std::io;
 use std::sync::Arc;
 use views::advance::Advance;
-use views::timeline::Timeline;
 
 /// What views are made of.
 pub struct Making<'a> {
@@ -141,17 +139,14 @@ impl Making<'_> {
             Make::Table(make) => Ok(Shown::table(make())),
             Make::Calls { view, names, .. } => {
                 let options = screen::options(ask, output, clocks)?;
-                calls::shown(ask, (view, names), (output, file), options, clocks)
+                calls::shown(ask, (view, names), output, options)
             }
             Make::Trace(make) if self.grouping.is_none() => Ok(Shown::table(make(self.stats()))),
-            Make::Whole(write) if self.grouping.is_none() => {
-                let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
-                let timeline = Timeline::new(self.stats(), write).columns(columns.into());
-                let timeline = timeline.advance(Arc::clone(&self.advance));
+            Make::Whole { writer, names } if self.grouping.is_none() => {
                 let traces: Vec<&Trace> = self.set.traces.iter().collect();
-                Ok(Shown::table(Box::new(spans::with(ask, &traces, timeline)?)))
+                pictures::shown(ask, (writer, names), file, (&traces, self.stats()), &self.advance)
             }
-            Make::Trace(_) | Make::Whole(_) => Err(together(kind)),
+            Make::Trace(_) | Make::Whole { .. } => Err(together(kind)),
             _ => Err(alone(kind)),
         }
     }
