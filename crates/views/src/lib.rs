@@ -26,7 +26,9 @@ pub mod reorder;
 pub mod row;
 pub mod schema;
 pub mod script;
+mod spill;
 mod spread;
+
 pub mod stack;
 pub mod stack_table;
 pub mod summary;
@@ -47,6 +49,7 @@ use kind::Make;
 use row::{Form, Row};
 
 pub use options::{Options, Xlat};
+pub use spill::Spill;
 
 /// The views of events.
 const EVENTS: &[Row<Make>] = &[
@@ -107,6 +110,3 @@ pub trait View {
         self.end(out);
     }
 }
-
-/// Takes what a view has appended, and leaves nothing of it.
-pub type Spill<'a> = &'a mut dyn FnMut(&mut Vec<u8>);

@@ -32,16 +32,17 @@ pub mod tree;
 mod words;
 mod writer;
 
+use crate::View;
 use crate::advance::Advance;
 use crate::call_events::{CallEvents, Shown};
 use crate::calls::{Demangle, Selection};
 use crate::latency::{By, Subject};
 use crate::options::{Options, Prefix};
 use crate::row::{self, Form};
+use crate::spill::Spill;
 use crate::stack::frames;
 use crate::text::Text;
 use crate::trace_stats::TraceStats;
-use crate::{Spill, View};
 use columns::{Item, Row, Rows};
 use curves::Curves;
 use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL, P_UNTRACED};

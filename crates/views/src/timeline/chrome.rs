@@ -10,8 +10,8 @@
 use super::columns::{Item, Row};
 use super::words::{self, Words};
 use super::{Kind, Of, Timeline, Writer, curves, flows};
-use crate::Spill;
 use crate::profile::name;
+use crate::spill::Spill;
 use crate::write::json as w;
 use crate::write::number;
 

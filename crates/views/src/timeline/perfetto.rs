@@ -15,12 +15,12 @@ use super::columns::{Item, Row};
 use super::curves::{self, is_curve};
 use super::words::{self, Words, ending};
 use super::{Kind, Of, Timeline, Writer, flows, nested};
-use crate::Spill;
 use crate::perfetto::{
     BEGIN, BYTES, COUNT, COUNTER, END, Encoder, INSTANT, Names, annotation, describe, field, named, process, thread,
 };
 use crate::profile::name;
 use crate::protobuf::Message;
+use crate::spill::Spill;
 use std::collections::HashSet;
 
 /// Writes it.

@@ -1,7 +1,7 @@
 //! What writes a picture, and how much of a trace it can have.
 
 use super::Timeline;
-use crate::Spill;
+use crate::spill::Spill;
 
 /// Appends a picture; of a large one, part by part.
 type Write = fn(&Timeline, &mut Vec<u8>, Spill<'_>);
