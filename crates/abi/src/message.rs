@@ -247,7 +247,11 @@ impl Untraced {
     }
 }
 
-/// What the agent sends first; `maps_len` bytes of `/proc/self/maps` follow.
+/// What a line begins with, behind the text of `/proc/self/maps`, for a module that has come since the agent asked last; an address in the
+/// module follows. One that was there then may be there again: the agent does not say which modules go.
+pub const CAME: &[u8] = b"came ";
+
+/// What the agent sends first. `maps_len` bytes of text follow: `/proc/self/maps`, and lines with [`CAME`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Hello {

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn trapline_agent(operation: u32, argument: *const u8, len
 pub fn serve(socket: &[u8]) -> bool {
     let mask = kernel::block();
     let served =
-        talk::connect(socket, talk::PATIENCE).filter(|s| talk::greet(s, Reason::Tracers, &[])).is_some_and(|s| {
+        talk::connect(socket, talk::PATIENCE).filter(|s| talk::greet(s, Reason::Tracers, &[], &[])).is_some_and(|s| {
             while one(&s) {}
             true
         });

@@ -10,12 +10,13 @@ use crate::context::Context;
 use crate::kernel::{self, KernelAction};
 use crate::plan::{Plan, map_area, table};
 use crate::text::{read_text, write_text};
-use crate::{areas, child, originals, own, record, shared, sites, tables};
+use crate::{areas, child, originals, own, record, shared, sites};
 use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use abi::stub::Variant;
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU16, AtomicU64};
+use unwind::Mapping;
 
 const INT3: u8 = 0xcc;
 const JMP: u8 = 0xe9;
@@ -26,17 +27,34 @@ const SIGTRAP: u32 = 5;
 const SYNC: usize = 1 << 5;
 const REGISTER: usize = 1 << 6;
 
-/// Has the unwinder use the mappings of a plan, if it has some.
-pub fn use_mappings(bytes: &[u8]) {
+/// The mappings of a plan for the unwinder.
+pub fn mappings(bytes: &[u8]) -> &[Mapping] {
     let header = table::<Header>(bytes, 0, 1).and_then(<[Header]>::first);
-    let mappings = header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default();
-    if !mappings.is_empty() {
-        tables::map_of_process(mappings);
-    }
+    header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default()
+}
+
+/// Which patches can be made, and how.
+#[derive(Clone, Copy)]
+struct Way {
+    /// No other thread executes what is patched.
+    alone: bool,
+    /// Patches that split instructions too.
+    splits: bool,
 }
 
 /// Maps the areas and makes the patches.
 pub fn install(bytes: &[u8], reason: Reason) -> Installed {
+    // The collector has stopped all other threads of a process that it attaches to.
+    let alone = reason == Reason::Attach || own::threads() == Some(1);
+    carry_out(bytes, Way { alone, splits: alone || reason == Reason::Modules })
+}
+
+/// Makes the patches of a plan anew, of which all modules have just been loaded.
+pub fn install_again(bytes: &[u8]) -> Installed {
+    carry_out(bytes, Way { alone: true, splits: true })
+}
+
+fn carry_out(bytes: &[u8], way: Way) -> Installed {
     let Some(plan) = Plan::new(bytes) else { return Installed::failure(kernel::EPROTO) };
     // One byte for each area: whether it is there. New memory, which goes when the plan has been carried out.
     let len = (plan.areas.len() as u64 + 4096) & !4095;
@@ -68,8 +86,7 @@ pub fn install(bytes: &[u8], reason: Reason) -> Installed {
             return Installed::failure(kernel::EBUSY);
         }
     }
-    let patcher = Patcher::new(&plan, there, reason).map(|p| Patcher { hooked, ..p });
-    let installed = patcher.map_or_else(|| Installed::failure(kernel::ENOMEM), Patcher::run);
+    let installed = Patcher { hooked, ..Patcher::new(&plan, there, way) }.run();
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
     installed
@@ -81,8 +98,7 @@ struct Patcher<'a> {
     there: &'a [u8],
     /// `/proc/self/mem`, or negative.
     memory: i32,
-    alone: bool,
-    splits: bool,
+    way: Way,
     /// Put the old bytes where the new ones are.
     undo: bool,
     spared: Spared,
@@ -92,22 +108,10 @@ struct Patcher<'a> {
 }
 
 impl<'a> Patcher<'a> {
-    fn new(plan: &'a Plan<'a>, there: &'a [u8], reason: Reason) -> Option<Patcher<'a>> {
-        // The collector has stopped all other threads of a process that it attaches to.
-        let alone = reason == Reason::Attach || own::threads() == Some(1);
-        let splits = alone || reason == Reason::Modules;
+    fn new(plan: &'a Plan<'a>, there: &'a [u8], way: Way) -> Patcher<'a> {
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
-        Some(Patcher {
-            plan,
-            there,
-            memory,
-            alone,
-            splits,
-            undo: false,
-            spared: Spared::Nothing,
-            hooked: false,
-            done: Installed::failure(0),
-        })
+        let done = Installed::failure(0);
+        Patcher { plan, there, memory, way, undo: false, spared: Spared::Nothing, hooked: false, done }
     }
 
     /// The bytes that are to be there, and those that replace them.
@@ -119,7 +123,7 @@ impl<'a> Patcher<'a> {
         if self.undo {
             self.count_probes();
         }
-        if self.alone {
+        if self.way.alone {
             self.write_all()
         } else {
             self.write_live()
@@ -183,11 +187,13 @@ impl<'a> Patcher<'a> {
         (self.undo && is_changed).then_some(rest)
     }
 
-    /// Counts a patch that finds other bytes than it expects. Those of hooks that are there already, and of functions that have tracers,
+    /// Counts a patch that finds other bytes than it expects. Those that are there already, of hooks too, and of functions that have tracers,
     /// are none that are missing.
     fn refuse(&self, patch: &Patch, there: &[u8], done: &mut Installed) {
         if self.undo {
             done.other_bytes += 1;
+        } else if patch.new.get(..patch.len as usize) == Some(there) {
+            done.patched += 1;
         } else if self.hooked && self.hook(patch).is_some() {
             // As it should be.
         } else if sites::meet(patch, there) {
@@ -205,7 +211,7 @@ impl<'a> Patcher<'a> {
         }
         if self.there.get(patch.area as usize) != Some(&1) {
             self.done.no_area += 1;
-        } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.splits {
+        } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.way.splits {
             self.done.failed += 1;
         } else {
             let there = self.read(patch.address, len).unwrap_or_default();
@@ -218,7 +224,7 @@ impl<'a> Patcher<'a> {
                 return false;
             }
             let mut done = self.done;
-            self.refuse(patch, &there, &mut done);
+            self.refuse(patch, there.get(..len).unwrap_or_default(), &mut done);
             self.done = done;
         }
         false
@@ -370,10 +376,11 @@ pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
     for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
     }
-    let done = Patcher::new(&plan, there, Reason::Attach).map(|p| Patcher { undo: true, spared, ..p }.run());
+    let way = Way { alone: true, splits: true };
+    let done = Patcher { undo: true, spared, ..Patcher::new(&plan, there, way) }.run();
     // SAFETY: nothing of it is borrowed any more.
     unsafe { kernel::unmap(flags, len) };
-    done.map_or(plan.patches.len() as u64, |d| u64::from(d.failed))
+    u64::from(done.failed)
 }
 
 /// The plan that is being carried out while other threads run.

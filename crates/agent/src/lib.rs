@@ -25,6 +25,7 @@
 
 #![no_std]
 
+mod again;
 mod areas;
 mod args;
 mod calls;
@@ -43,6 +44,7 @@ mod hooks;
 mod install;
 mod invoke;
 mod kernel;
+mod loader;
 mod memory;
 mod op;
 mod originals;

@@ -1,7 +1,8 @@
 //! The agent's part of a session: it asks the collector, and does what the answer says.
 
+use crate::loader::Change;
 use crate::talk::{Answer, map_file, map_first};
-use crate::{install, kernel, permits, plans, shared, tables, talk};
+use crate::{again, install, kernel, loader, permits, plans, shared, tables, talk};
 use abi::message::{Installed, Reason};
 
 /// The most bytes of a plan.
@@ -12,8 +13,31 @@ pub fn ask(reason: Reason) {
     let _ = attempt(reason);
 }
 
+/// Modules may have come: those that the process has had before get what they had, and for others the collector is asked. In the loader.
+pub fn modules_changed() {
+    match loader::look() {
+        Change::Gone => {}
+        Change::Came if again::install(loader::came()) => {}
+        Change::Came => {
+            if tables::are_used() {
+                again::displace(loader::came());
+            }
+            ask(Reason::Modules);
+        }
+        Change::Unknown => {
+            if tables::are_used() {
+                again::forget();
+            }
+            ask(Reason::Modules);
+        }
+    }
+}
+
 /// Asks the collector, and installs what it answers. False: there is nothing to install. An errno where that failed.
 pub fn attempt(reason: Reason) -> Result<bool, u32> {
+    if reason != Reason::Modules {
+        loader::note();
+    }
     let Some(mut answer) = talk::ask(reason)? else { return Ok(false) };
     let installed = obey(&mut answer, reason).unwrap_or_else(Installed::failure);
     answer.finish(&installed)
@@ -33,15 +57,21 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     tables::extend(answer.welcome.tables);
     answer.use_shared()?;
     let len = answer.welcome.plan;
-    let Some(plan) = answer.plan.take().filter(|_| len <= PLAN) else { return Ok(Installed::failure(0)) };
+    let came = if reason == Reason::Modules { loader::came() } else { &[] };
+    let Some(plan) = answer.plan.take().filter(|_| len <= PLAN) else {
+        let nothing = Installed::failure(0);
+        // SAFETY: no bytes.
+        unsafe { again::keep(came, &nothing, (0, 0)) };
+        return Ok(nothing);
+    };
     let at = map_file(&plan, len, kernel::PROT_READ, kernel::MAP_PRIVATE).ok_or(kernel::ENOMEM)?;
     drop(plan);
     // SAFETY: the whole file is mapped, and sealed; it is unmapped only below.
     let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, len as usize) };
     let installed = install::install(bytes, reason);
-    install::use_mappings(bytes);
-    // SAFETY: as above.
-    if !unsafe { plans::keep(at, len) } {
+    tables::map_of_process(install::mappings(bytes));
+    // SAFETY: as above. Each of them has the mapping for itself.
+    if !unsafe { plans::keep(at, len) || again::keep(came, &installed, (at, len)) } {
         // SAFETY: `bytes` is not used any more.
         unsafe { kernel::unmap(at, len) };
     }

@@ -70,18 +70,57 @@ fn forget_mappings() {
     GENERATION.fetch_add(1, Release);
 }
 
-/// Uses a copy of these mappings. A walk that they overtake is begun anew ([`is_current`]).
+/// Uses a copy of these mappings, if there are any. A walk that they overtake is begun anew ([`is_current`]).
 pub fn map_of_process(mappings: &[Mapping]) {
+    if !mappings.is_empty() {
+        set(mappings.len(), mappings.iter());
+    }
+}
+
+/// Uses mappings of earlier too, where nothing else is known, or where these are of modules that have come again, as `has_come` says.
+pub fn map_again(mappings: &[Mapping], has_come: impl Fn(&Mapping) -> bool) {
+    let now = mappings_now();
+    let overlaps = |a: &Mapping, b: &Mapping| a.start < b.end && b.start < a.end;
+    let is_new = |m: &&Mapping| !now.contains(m) && (has_come(m) || !now.iter().any(|n| overlaps(n, m)));
+    let added = mappings.iter().filter(is_new).count();
+    if added == 0 {
+        return;
+    }
+    let stays = |n: &&Mapping| !mappings.iter().any(|m| overlaps(n, m) && is_new(&m));
+    let (mut new, mut old) = (mappings.iter().filter(is_new).peekable(), now.iter().filter(stays).peekable());
+    let both = core::iter::from_fn(|| match (new.peek(), old.peek()) {
+        (Some(a), Some(b)) if a.start < b.start => new.next(),
+        (_, Some(_)) => old.next(),
+        _ => new.next(),
+    });
+    set(added + now.iter().filter(stays).count(), both);
+}
+
+/// Whether stacks are walked.
+pub fn are_used() -> bool {
+    TABLES.load(Relaxed) != 0
+}
+
+/// The mappings that are in use.
+fn mappings_now() -> &'static [Mapping] {
+    let Some([at, count, _]) = MAPPINGS.get(GENERATION.load(Relaxed) & 1) else { return &[] };
+    let count = count.load(Acquire) as usize;
+    // SAFETY: they were set before their number, and are never unmapped; only the loader's thread sets others.
+    if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(at.load(Relaxed) as *const Mapping, count) } }
+}
+
+/// Uses so many mappings, in order.
+fn set<'m>(count: usize, mappings: impl Iterator<Item = &'m Mapping>) {
     let generation = GENERATION.load(Relaxed) + 1;
-    if let Some([at, count, mapped]) = MAPPINGS.get(generation & 1) {
-        count.store(0, Release);
+    if let Some([at, used, mapped]) = MAPPINGS.get(generation & 1) {
+        used.store(0, Release);
         compiler_fence(SeqCst);
-        if let Some(room) = room(at, mapped, size_of_val(mappings) as u64) {
-            for (i, mapping) in mappings.iter().enumerate() {
+        if let Some(room) = room(at, mapped, (count * size_of::<Mapping>()) as u64) {
+            for (i, mapping) in mappings.take(count).enumerate() {
                 // SAFETY: there is room, and only this thread writes there: the loader's lock is held, or other threads are stopped.
                 unsafe { (room as *mut Mapping).add(i).write_volatile(*mapping) };
             }
-            count.store(mappings.len() as u64, Release);
+            used.store(count as u64, Release);
         }
     }
     GENERATION.store(generation, Release);

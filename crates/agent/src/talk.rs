@@ -1,8 +1,9 @@
 //! The conversation with the collector: one connection for each request, all descriptors closed at its end.
 
 use crate::kernel::{self, MessageHeader};
+use crate::loader::Module;
 use crate::plain::{self, bytes};
-use crate::{originals, own, shared, thread};
+use crate::{loader, originals, own, shared, thread};
 use abi::message::{HOOKS, Hello, Installed, MAGIC, Reason, SLOWS, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -106,11 +107,12 @@ pub struct Answer {
 pub fn ask(reason: Reason) -> Result<Option<Answer>, u32> {
     let maps = Maps::read().ok_or(kernel::ENOMEM)?;
     let hash = maps.hash();
-    if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules {
+    let came = if reason == Reason::Modules { loader::came() } else { &[] };
+    if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules && came.is_empty() {
         return Ok(None);
     }
     let socket = connect(own::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
-    if !greet(&socket, reason, maps.text()) {
+    if !greet(&socket, reason, maps.text(), came) {
         return Err(kernel::EPROTO);
     }
     drop(maps);
@@ -220,17 +222,32 @@ pub fn hello(reason: Reason, text: usize) -> Hello {
     }
 }
 
-/// Says who asks, and why.
-pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8]) -> bool {
-    send_all(socket, bytes(&hello(reason, maps.len()))) && send_all(socket, maps)
-}
-
 /// The answer, and its descriptors.
 fn receive(socket: &Descriptor) -> Option<(Welcome, [Descriptor; 3])> {
     let mut welcome = [0u8; size_of::<Welcome>()];
     let descriptors = receive_all(socket, &mut welcome)?;
     let welcome: Welcome = plain::read(&welcome)?;
     (welcome.magic == MAGIC && welcome.version == abi::VERSION).then_some((welcome, descriptors))
+}
+
+/// Says who asks, and why: with mappings, and modules that have come since.
+pub fn greet(socket: &Descriptor, reason: Reason, maps: &[u8], came: &[Module]) -> bool {
+    let is_sent = send_all(socket, bytes(&hello(reason, maps.len() + CAME * came.len()))) && send_all(socket, maps);
+    is_sent && came.iter().all(|module| send_all(socket, &line(module.inside())))
+}
+
+/// Bytes of a line for a module that has come.
+const CAME: usize = abi::message::CAME.len() + 17;
+
+/// The line for an address in such a module.
+fn line(address: u64) -> [u8; CAME] {
+    let mut line = [b'\n'; CAME];
+    let (word, number) = line.split_at_mut(abi::message::CAME.len());
+    word.copy_from_slice(abi::message::CAME);
+    for (i, digit) in number.iter_mut().take(16).enumerate() {
+        *digit = *b"0123456789abcdef".get((address >> (60 - 4 * i) & 15) as usize).unwrap_or(&0);
+    }
+    line
 }
 
 /// Fills a message, and takes up to three descriptors; those that were not sent are -1.

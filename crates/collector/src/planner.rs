@@ -40,6 +40,13 @@ pub struct Placed {
     file: (u32, u32, u64),
 }
 
+impl Placed {
+    /// Its file: device (major, minor) and inode.
+    pub fn file(&self) -> (u32, u32, u64) {
+        self.file
+    }
+}
+
 /// What a process gets.
 #[derive(Default)]
 pub struct Answer {

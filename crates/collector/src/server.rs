@@ -17,7 +17,7 @@ use super::sums::Shape;
 use super::ticks::ticks_per_ms;
 use super::untraced::{Executed, Gap, words};
 use abi::heap::{COARSE, RECORDED};
-use abi::message::{Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
+use abi::message::{CAME, Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use engine::backend::ids::ids;
 use engine::maps;
 use engine::plan::{OnFull, Plan};
@@ -165,6 +165,22 @@ struct Answered {
     modules: Vec<Placed>,
     /// It has memory for records.
     has_memory: bool,
+}
+
+impl Answered {
+    /// Without modules of these files, which have come anew.
+    fn without(mut self, files: &[(u32, u32, u64)]) -> Answered {
+        self.modules.retain(|m| !files.contains(&m.file()));
+        self
+    }
+}
+
+/// The files of modules that have come since the agent asked last, in what it says.
+fn came(text: &[u8], maps: &[Map]) -> Vec<(u32, u32, u64)> {
+    let number = |line: &[u8]| u64::from_str_radix(std::str::from_utf8(line.strip_prefix(CAME)?).ok()?, 16).ok();
+    let file = |address: u64| maps.iter().find(|m| (m.range.0..m.range.1).contains(&address)).map(|m| m.file);
+    let lines = text.rsplit(|b| *b == b'\n').skip_while(|line| line.is_empty()).map_while(number);
+    lines.filter_map(file).collect()
 }
 
 /// Serves until it gets a request to stop.
@@ -401,7 +417,7 @@ impl Server {
         let is_fork = hello.reason == Reason::Fork as u32;
         let before = match begins {
             true => Answered::default(),
-            false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default(),
+            false => locked(&self.answered).get(&peer.pid).cloned().unwrap_or_default().without(&came(&text, &maps)),
         };
         let Full { mut answer, plan } = if is_fork {
             let parent = locked(&self.answered).get(&(parent_of(peer.pid).unwrap_or(0))).cloned().unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
 use crate::thread::{Local, local};
 use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots, vectors};
-use abi::message::{HOOKS, Hook, Reason};
+use abi::message::{HOOKS, Hook};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -236,7 +236,7 @@ fn flags_of(arguments: u64) -> u64 {
     unsafe { crate::memory::load(arguments) }
 }
 
-/// The loader says that modules come or go. It says so before it begins, too, when nothing has changed yet.
+/// The loader says that modules come or go.
 extern "C" fn modules_changed() {
     if !permits::talk() {
         return;
@@ -244,7 +244,7 @@ extern "C" fn modules_changed() {
     // A child of vfork has its parent's modules, and a child of fork asks for memory first.
     if child::owner() == kernel::getpid() as u32 {
         let mask = kernel::block();
-        session::ask(Reason::Modules);
+        session::modules_changed();
         kernel::set_mask(mask);
     }
 }

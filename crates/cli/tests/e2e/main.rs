@@ -85,6 +85,7 @@ mod record;
 mod recorded_calls;
 mod redact;
 mod redact_packed;
+mod reloads;
 mod repair;
 mod report;
 mod report_probes;
