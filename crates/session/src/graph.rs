@@ -5,12 +5,11 @@ use crate::record::{self, OfAgent, Planned};
 use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, calls};
-use crate::{complain, show};
+use crate::{complain, nothing, show};
 use engine::capture::captures::Captures;
 use engine::pipeline::selection::Selection;
 use engine::request::functions::{Functions, STRINGS, Values};
 use engine::request::select::Calls;
-use engine::stats::Report;
 use engine::{Error, Result};
 use std::fs::{File, TryLockError};
 use std::io;
@@ -68,10 +67,10 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
     let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, Clocks::session(&ask.format))?;
     let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(ask, |events, report| {
+    run.finish_with(ask, |_, events, report| {
         let shown = match events {
             0 => {
-                complain(&without_calls(report, !ask.target.attach.is_empty()));
+                complain(&nothing::calls(report, !ask.target.attach.is_empty()));
                 Ok(())
             }
             _ if wanted.is_empty() => Ok(()),
@@ -80,20 +79,6 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
         drop(temporary);
         shown
     })
-}
-
-/// Why no call was recorded.
-fn without_calls(report: &Report, ran: bool) -> String {
-    let patched: usize = report.planned.iter().map(|file| file.patched).sum();
-    let why = match (patched, ran) {
-        (0, _) => "no function could be patched".to_string(),
-        (n, true) => {
-            format!("functions patched: {n}, entered: none; what runs already is seen when it is called again")
-        }
-        (n, false) => format!("functions patched: {n}, entered: none"),
-    };
-    let todo = "--lib shows the functions of libraries, debug symbols those of a stripped program, --explain which are left out";
-    format!("no call of a function was recorded: {why} ({todo})")
 }
 
 /// Shows the trace as `trapline report` does.

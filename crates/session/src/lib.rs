@@ -22,6 +22,7 @@ mod in_process;
 mod joined;
 pub mod manner;
 pub mod named;
+mod nothing;
 pub mod open;
 pub mod output;
 pub mod pack;

@@ -9,7 +9,7 @@ use crate::ask::Ask;
 use crate::complain;
 use crate::show::{Sinks, Told};
 use crate::stats::Stats;
-use crate::{filter, pack, preface, stacks, start, target};
+use crate::{filter, nothing, pack, preface, stacks, start, target};
 use ctf::folder::reason;
 use engine::control::Order;
 use engine::maps::Maps;
@@ -304,12 +304,18 @@ impl Run {
 
     /// Reports how the session went.
     pub fn finish(self, ask: &Ask) -> Result<Status> {
-        self.finish_with(ask, |_, _| Ok(()))
+        self.finish_with(ask, |plan, events, report| {
+            let seen: u64 = report.enablings.iter().map(|(_, n)| n.seen).sum();
+            if events + report.losses.total + seen == 0 && ask.quiet == 0 {
+                nothing::lines(plan, report).iter().for_each(|line| complain(line));
+            }
+            Ok(())
+        })
     }
 
     /// Reports how the session went, as [`Run::finish`] does; `last`, which gets the number of events, is done
     /// before that.
-    pub fn finish_with(mut self, ask: &Ask, last: impl FnOnce(u64, &Report) -> Result<()>) -> Result<Status> {
+    pub fn finish_with(mut self, ask: &Ask, last: impl FnOnce(&Plan, u64, &Report) -> Result<()>) -> Result<Status> {
         let failure = self.pump.source.failure(&self.plan);
         // What was lost is known before the sinks end: they show it.
         let report = self.pump.source.report();
@@ -350,7 +356,7 @@ impl Run {
             complain(&e.to_string());
         }
         self.farewell(&stats);
-        last(stats.events, &report)?;
+        last(&self.plan, stats.events, &report)?;
         self.status(&report)
     }
 

@@ -102,6 +102,13 @@ fn profiles_heaps_and_graphs_are_explained() {
     assert_eq!(said(&out, "no allocation was recorded: "), usize::from(none), "{}", out.stderr);
     let out = run(User::Me, &dir, &["graph", "-F", "no_such_function", "-o", "calls", "--", "true"]);
     assert_eq!(said(&out, "no call of a function was recorded: "), 1, "{}", out.stderr);
+    let record = |e| run(User::Me, &dir, &["record", "--force", "-e", e, "-o", "recorded", "--", "true"]);
+    let none = "no call of a function was recorded: no function could be patched";
+    assert_eq!(said(&record("function:no_such_function"), none), 1);
+    // Whether `true` allocates anything is the C library's affair.
+    let out = record("heap:malloc");
+    let none = usize::from(out.stderr.contains(" 0 events"));
+    assert_eq!(said(&out, "no allocation was recorded: "), none, "{}", out.stderr);
 }
 
 #[test]

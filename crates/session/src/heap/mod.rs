@@ -9,6 +9,7 @@ mod sink;
 
 use crate::ask::Ask;
 use crate::complain;
+use crate::nothing;
 use crate::record::{self, OfAgent, Planned};
 use crate::run::{Run, Status};
 use crate::target;
@@ -59,27 +60,14 @@ pub fn run(ask: &Ask) -> Result<Status> {
         Some(server) => collector::Collector::new(Arc::clone(&feed), server, process(ask), style, sample).sinks(),
         None => HeapSink::new(Arc::clone(&feed), drawings, style).sinks(),
     };
-    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish_with(ask, |events, _| {
+    Run::through(ask, plan, &why, selection, sinks, keep, None)?.finish_with(ask, |_, events, _| {
         let sum = sink::locked(&feed).model.summary();
         let blocks = sum.numbers.total.blocks + sum.numbers.mapped_total.blocks;
         if !collects && ask.quiet == 0 && events + blocks + sum.lost == 0 {
-            complain(&without_allocations(!ask.target.attach.is_empty(), sample > 0));
+            complain(&nothing::allocations(!ask.target.attach.is_empty(), sample > 0));
         }
         Ok(())
     })
-}
-
-/// Why no allocation was recorded.
-fn without_allocations(attached: bool, sampled: bool) -> String {
-    let (why, todo) = match (sampled, attached) {
-        (true, _) => ("too few bytes for a sample were allocated", "leave --sample out, or give a smaller one"),
-        (_, true) => ("none was made while trapline was attached", "wait longer, or start the program under trapline"),
-        _ => (
-            "the program made none that can be seen",
-            "docs/HEAP.md lists the allocators, 'trapline trace -e memory' shows its system calls",
-        ),
-    };
-    format!("no allocation was recorded: {why} ({todo})")
 }
 
 /// The process that is attached to; 0: there is none, or there are several.
