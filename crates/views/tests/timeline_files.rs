@@ -17,7 +17,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use views::View;
 use views::calls::{Functions, Selection, What};
-use views::timeline::{Timeline, Writer, chrome, perfetto};
+use views::timeline::{Timeline, Writer, chrome, perfetto, span_table, tree};
 use views::trace_stats::{Trace, TraceStats};
 
 /// Two threads, a system call, records that are missing, calls that do not return, a name with characters of every kind.
@@ -227,6 +227,21 @@ fn a_timeline_says_what_was_lost() {
             assert_eq!(text.matches(&mark).count(), usize::from(elsewhere > 0), "{text}");
             assert!(text.ends_with(&format!("lost {n}\n")), "{text}");
         }
+    }
+}
+
+/// Tables of everything say it too, in their last line.
+#[test]
+fn tables_say_what_was_lost() {
+    let text = |writer, n| String::from_utf8(written(USUAL, writer, &lost(n))).expect("UTF-8");
+    for (writer, last) in [
+        (tree::WRITER, "50 events were lost, and are in no number here\n"),
+        (span_table::WRITER, "50 events were lost, and are in no number here\n"),
+        (tree::JSON, "{\"v\":1,\"type\":\"lost\",\"events\":50}\n"),
+        (span_table::JSON, "{\"v\":1,\"type\":\"lost\",\"events\":50}\n"),
+    ] {
+        assert!(text(writer, 50).ends_with(last), "{}", text(writer, 50));
+        assert!(!text(writer, 0).contains("lost"), "{}", text(writer, 0));
     }
 }
 

@@ -16,6 +16,9 @@ use crate::table::{Align, Table};
 /// Appends the table of a trace.
 pub fn show(calls: &dyn ByThread, _: &How, out: &mut Vec<u8>) {
     write(&calls.totals(), calls.functions(), out);
+    if let Some(n @ 1..) = calls.lost() {
+        out.extend_from_slice(format!("# events that were lost: {n}\n").as_bytes());
+    }
 }
 
 /// Appends the table.

@@ -12,7 +12,9 @@
 
 use super::span_parts::{self, Made};
 use super::spans::{Part, Set, Span, named, printable, shown, words};
+use super::words::line_of_loss;
 use super::{Timeline, Writer};
+use crate::calls::totals_json::lost;
 use crate::table::{Align, Table};
 use crate::units::{duration, seconds, size};
 use crate::write::json as w;
@@ -80,6 +82,7 @@ fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         let line = format!("\n{} events behind these were left out: --from and --to select some\n", timeline.cut);
         out.extend_from_slice(line.as_bytes());
     }
+    line_of_loss(timeline, out);
 }
 
 fn heading(set: &Set, out: &mut Vec<u8>) {
@@ -171,6 +174,7 @@ fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
         out.remove(begin);
         out.push(b'\n');
     }
+    lost(timeline.lost.unwrap_or(0), out);
 }
 
 fn object(timeline: &Timeline, span: &Span, made: &[Made]) -> Value {

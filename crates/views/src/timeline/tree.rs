@@ -11,7 +11,9 @@
 use super::execs;
 use super::processes::Process;
 use super::tally::{self, Tally};
+use super::words::line_of_loss;
 use super::{Timeline, Writer};
+use crate::calls::totals_json::lost;
 use crate::profile::words::ascii;
 use crate::table::{Align, Table};
 use crate::units::{duration, size};
@@ -72,6 +74,7 @@ fn write(timeline: &Timeline, out: &mut Vec<u8>) {
         }
     });
     table.write(out);
+    line_of_loss(timeline, out);
 }
 
 /// What it has executed, in the order of time: the last is what it is.
@@ -165,4 +168,5 @@ fn write_json(timeline: &Timeline, out: &mut Vec<u8>) {
         out.remove(begin);
         out.push(b'\n');
     }
+    lost(timeline.lost.unwrap_or(0), out);
 }

@@ -123,3 +123,11 @@ pub(super) fn lost(timeline: &Timeline, rows: &[&Row]) -> Option<(u64, u64)> {
     let shown: i64 = rows.iter().filter(|r| r.kind == Kind::Lost).flat_map(|r| r.items()).map(|i| i.value).sum();
     Some((all, all.saturating_sub(u64::try_from(shown).unwrap_or(0))))
 }
+
+/// Appends a line that says how many events were lost, if any were: numbers of a table lack theirs.
+pub(super) fn line_of_loss(timeline: &Timeline, out: &mut Vec<u8>) {
+    if let Some(n @ 1..) = timeline.lost {
+        let events = if n == 1 { "1 event was".to_owned() } else { format!("{n} events were") };
+        out.extend_from_slice(format!("\n{events} lost, and are in no number here\n").as_bytes());
+    }
+}
