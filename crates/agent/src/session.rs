@@ -17,7 +17,7 @@ pub fn ask(reason: Reason) {
 pub fn modules_changed() {
     match loader::look() {
         Change::Gone => {}
-        Change::Came if again::install(loader::came()) => {}
+        Change::Came if are_remembered() && again::install(loader::came()) => {}
         Change::Came => {
             if tables::are_used() {
                 again::displace(loader::came());
@@ -31,6 +31,12 @@ pub fn modules_changed() {
             ask(Reason::Modules);
         }
     }
+}
+
+/// Whether modules that come again may get what they had. Not in a process that the agent was injected into: there the session may end at any moment, also while
+/// a thread carries a plan out. The collector waits for those that have asked it.
+fn are_remembered() -> bool {
+    !plans::are_kept()
 }
 
 /// Asks the collector, and installs what it answers. False: there is nothing to install. An errno where that failed.
@@ -60,8 +66,10 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     let came = if reason == Reason::Modules { loader::came() } else { &[] };
     let Some(plan) = answer.plan.take().filter(|_| len <= PLAN) else {
         let nothing = Installed::failure(0);
-        // SAFETY: no bytes.
-        unsafe { again::keep(came, &nothing, (0, 0)) };
+        if are_remembered() {
+            // SAFETY: no bytes.
+            unsafe { again::keep(came, &nothing, (0, 0)) };
+        }
         return Ok(nothing);
     };
     let at = map_file(&plan, len, kernel::PROT_READ, kernel::MAP_PRIVATE).ok_or(kernel::ENOMEM)?;
@@ -71,7 +79,7 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     let installed = install::install(bytes, reason);
     tables::map_of_process(install::mappings(bytes));
     // SAFETY: as above. Each of them has the mapping for itself.
-    if !unsafe { plans::keep(at, len) || again::keep(came, &installed, (at, len)) } {
+    if !unsafe { plans::keep(at, len) || are_remembered() && again::keep(came, &installed, (at, len)) } {
         // SAFETY: `bytes` is not used any more.
         unsafe { kernel::unmap(at, len) };
     }

@@ -158,7 +158,7 @@ fn functions_and_allocations_need_no_root() {
 fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
     let programs = ["jumps.c", "throws.cc", "forked_threads.c", "tail_chains.c"];
     for program in programs.into_iter().filter_map(|s| testkit::compiled(&format!("collected_{s}"), s, &[])) {
-        let text = "function:* { @in[func, probe] = count(); } function:* { @all++; }
+        let text = "function:* { @in[func, probe] = count(); } function:* { @all = count(); }
             function:*:return /pid != tid/ { @out[func] = count(); } function:*:return { @took = sum(dur / 100s); }
             function:*:return { @n[func] = stats(dur / 100s); } function:*:return { @h[func] = hist(dur / 100s); }
             function:*:return { @least[func] = min(dur / 100s); } function:*:return { @most = max(dur / 100s); }";
@@ -178,7 +178,7 @@ fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
     let (sums, records) = ("in the process, in rows of each thread", "over the records of each thread");
     for (text, how) in [
         ("function:* { @[tid] = count(); } interval:s:1 { print(@); }", Some(sums)),
-        ("function:*:return { @[func] = hist(dur / 1us); } function:* { @n++; }", Some(sums)),
+        ("function:*:return { @[func] = hist(dur / 1us); } function:* { @n = count(); }", Some(sums)),
         ("function:*:return { @[func] = hist(dur, 2); }", Some(records)),
         ("function:*:return { @a = sum(dur); } function:*:return { @b = sum(dur / 1us); }", Some(records)),
         ("function:* { @[comm] = count(); }", None),

@@ -479,7 +479,7 @@ fn a_name_changes_nothing_of_what_is_recorded() {
 fn everything_that_runs_is_in_one_list() {
     let Some(program) = injected::program() else { return };
     each_user(|user| {
-        let run = injected::started(user, &[&program, "600", "2", "0"]);
+        let run = injected::started(user, &[&program, "600", "1", "0"]);
         let (room, pid) = (Room::new(user), run.pid().to_string());
         let does = |args: &[&str]| {
             let out = lab::run(&mut room.trapline(args));
