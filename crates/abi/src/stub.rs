@@ -17,14 +17,12 @@ pub enum Variant {
     CountTimed = 4,
     /// Tracers are called at the entry and at the exit.
     Called = 5,
-    /// Calls are counted, and what is wanted of their durations.
-    Measured = 6,
 }
 
 impl Variant {
     /// The variant with a number.
     pub const fn of(number: u32) -> Option<Variant> {
-        use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};
+        use Variant::{Called, Count, CountTimed, Entry, Paired, Timed};
         Some(match number {
             0 => Paired,
             1 => Timed,
@@ -32,7 +30,6 @@ impl Variant {
             3 => Count,
             4 => CountTimed,
             5 => Called,
-            6 => Measured,
             _ => return None,
         })
     }
@@ -94,7 +91,6 @@ pub const fn layout(variant: Variant) -> &'static Layout {
         Variant::Count => &COUNT,
         Variant::CountTimed => &COUNT_TIMED,
         Variant::Called => &CALLED,
-        Variant::Measured => &MEASURED,
     }
 }
 
@@ -105,7 +101,7 @@ pub const fn number(variant: Variant, word: u32) -> u32 {
         Variant::Entry => word >> 1,
         Variant::Timed => word,
         Variant::Count => word / size_of::<crate::thread::Row>() as u32,
-        Variant::CountTimed | Variant::Called | Variant::Measured => word & !crate::thread::WRITTEN,
+        Variant::CountTimed | Variant::Called => word & !crate::thread::WRITTEN,
     }
 }
 
@@ -269,39 +265,6 @@ const COUNT_TIMED: Layout = Layout {
         frame(284, 16, false),
         frame(285, 8, false),
         frame(286, 32, true),
-    ],
-};
-
-const MEASURED: Layout = Layout {
-    size: 368,
-    entry: 48,
-    returns: 163,
-    number: 20,
-    again: &[again(19, 25, 73), again(73, 150, 73), again(171, 239, 171), again(262, 263, 171)],
-    commit: &[],
-    frames: &[
-        frame(0, 32, false),
-        frame(33, 24, false),
-        frame(34, 16, false),
-        frame(35, 8, false),
-        frame(49, 16, false),
-        frame(50, 24, false),
-        frame(51, 32, false),
-        frame(151, 24, false),
-        frame(152, 16, false),
-        frame(153, 8, false),
-        frame(158, 0, false),
-        frame(163, 0, true),
-        frame(168, 8, true),
-        frame(169, 16, true),
-        frame(170, 24, true),
-        frame(171, 32, true),
-        frame(200, 32, false),
-        frame(262, 32, true),
-        frame(270, 32, false),
-        frame(354, 24, false),
-        frame(355, 16, false),
-        frame(356, 8, false),
     ],
 };
 

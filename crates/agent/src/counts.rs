@@ -2,11 +2,9 @@
 
 use crate::entries::Entry;
 use crate::thread::{self, Local};
-use crate::{kernel, permits, shared, sites};
-use abi::shared::Control;
-use abi::thread::{MEASURED, Measured, ROWS, Row, WRITTEN};
+use crate::{kernel, permits, sites};
+use abi::thread::{ROWS, Row, WRITTEN};
 use core::arch::asm;
-use core::mem::offset_of;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -41,30 +39,9 @@ pub fn count(local: &Local, number: u32) {
     }
 }
 
-/// A call has ended of which a session keeps sums: what its stub would have done.
-fn measure(local: &Local, control: &Control, number: u32, ticks: u64) {
-    let counts = local.counts.load(Relaxed);
-    let row = counts + u64::from(number) * control.sums;
-    if counts == 0 || control.sums != size_of::<Measured>() as u64 || number >= MEASURED {
-        return;
-    }
-    let dur = ((u128::from(ticks) * u128::from(control.scale)) >> 64) as u64;
-    // SAFETY: a row of the thread's chunk, in which all words may be used as atomic ones.
-    let word = |offset: usize| unsafe { &*((row + offset as u64) as *const AtomicU64) };
-    let bucket = (dur << 1 | 1).ilog2() as usize;
-    add(word(offset_of!(Measured, ended)), 1);
-    add(word(offset_of!(Measured, total)), dur);
-    word(offset_of!(Measured, most)).fetch_max(dur, Relaxed);
-    word(offset_of!(Measured, least)).fetch_max(!dur, Relaxed);
-    add(word(offset_of!(Measured, buckets) + 8 * bucket), 1);
-}
-
 /// A call has ended. `patch::stub` says what is done with its time.
 #[inline(always)]
 pub fn add_time(local: &Local, number: u32, entry: Entry, ticks: u64) {
-    if let Some(control) = shared::control().filter(|c| c.sums != 0) {
-        return measure(local, control, number, ticks);
-    }
     let Some([_, total, own, _]) = row(local, number) else { return };
     add(total, ticks);
     add(own, ticks);

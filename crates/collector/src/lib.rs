@@ -31,7 +31,6 @@ pub mod self_test;
 mod server;
 mod silent;
 mod start;
-mod sums;
 mod tables;
 mod ticks;
 mod tree;
