@@ -89,7 +89,7 @@ pub fn displace(modules: &[Module]) {
     KEPT.iter().filter(is_displaced).for_each(Kept::forget);
 }
 
-/// Forgets all: their areas are about to go.
+/// Forgets all. In the loader, which one thread at a time is in.
 pub fn forget() {
     KEPT.iter().for_each(Kept::forget);
 }

@@ -3,8 +3,8 @@
 
 use crate::install::Spared;
 use crate::{
-    again, areas, child, command, debugger, heap, hooks, kernel, originals, own, plans, record, session, shared, sites,
-    slots, talk, thread, tracers,
+    areas, child, command, debugger, heap, hooks, kernel, originals, own, plans, record, session, shared, sites, slots,
+    talk, thread, tracers,
 };
 use abi::message::{FREE, HOOKED, Hello, Invocation, MAGIC, Order, Reason, TRACED};
 use core::arch::global_asm;
@@ -110,7 +110,6 @@ fn end(free: bool) -> u64 {
         (false, true) => Spared::Nothing,
         (false, false) => Spared::Unwinder,
     };
-    again::forget();
     let left = plans::undo(spared);
     if spared != Spared::Hooks {
         hooks::end();

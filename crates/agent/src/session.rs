@@ -33,10 +33,10 @@ pub fn modules_changed() {
     }
 }
 
-/// Whether modules that come again may get what they had. Not in a process that the agent was injected into: there the session may end at any moment, also while
-/// a thread carries a plan out. The collector waits for those that have asked it.
+/// Whether modules that come again may get what they had: in a session that goes on. Not in a process that the agent was injected into: there it may end
+/// at any moment, also while a thread carries a plan out. The collector waits for threads that have asked it.
 fn are_remembered() -> bool {
-    !plans::are_kept()
+    !plans::are_kept() && state() == 1
 }
 
 /// Asks the collector, and installs what it answers. False: there is nothing to install. An errno where that failed.

@@ -26,12 +26,14 @@ pub fn look(pid: i32, fd: i32, details: bool, made: bool) -> Option<Fd> {
     Some(event(fd, cloexec, made, path, detail))
 }
 
-/// The same of a descriptor that its process has looked at. Where that could not read the name, this process reads it, if it is still that file.
-pub fn seen(pid: i32, d: &Descriptor, details: bool, made: bool) -> Option<Fd> {
+/// The `process:fd` event of a descriptor that its process has described. If the process could not read the name, this one does, as long as the
+/// descriptor still leads to that file.
+pub fn described(pid: i32, d: &Descriptor, details: bool, made: bool) -> Option<Fd> {
     let fd = d.fd();
     if d.path().is_empty() {
-        let still = fd == AT_FDCWD || proc::fd_file(pid, fd) == Some(d.file());
-        return look(pid, fd, details, made).filter(|_| still);
+        // The file is compared after the look: a descriptor may get another one at any moment.
+        let event = look(pid, fd, details, made);
+        return event.filter(|_| fd == AT_FDCWD || proc::fd_file(pid, fd) == Some(d.file()));
     }
     let detail = if details && fd != AT_FDCWD { detail(d.path(), d.socket(), d.device()) } else { Vec::new() };
     Some(event(fd, d.cloexec, made, d.path().to_vec(), detail))

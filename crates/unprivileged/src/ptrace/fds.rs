@@ -1,9 +1,10 @@
 //! Reports what descriptors are in `process:fd` events, so that no view ever asks the system.
 
 use super::emit::Emitter;
-use super::intercept::{self, Record};
+use super::intercept::Record;
+use super::renames::{Renamed, renamed};
 use super::thread::{Pending, Thread};
-use engine::backend::fds::{Fd, look, open_fds, seen};
+use engine::backend::fds::{Fd, described, look, open_fds};
 use events::generated as g;
 use events::names::AT_FDCWD;
 use events::types::{Fmt, Mem, Type};
@@ -36,14 +37,14 @@ pub fn recorded(
     time: u64,
     (details, made): (bool, bool),
 ) {
-    let renames = intercept::renames(p.schema);
-    // Of a call that another argument decides the result is a descriptor only sometimes.
+    let renames = renamed(p.schema).is_some();
+    // If another argument decides what a call does, its result is a descriptor only sometimes.
     let has_some = renames || makes_fd(p.schema, &p.args) || !makes_sometimes(p.schema);
     if made == renames || !has_some {
         return;
     }
     for d in record.descriptors().filter(|d| made || details || d.fd() == AT_FDCWD) {
-        put(out, (t.pid, t.tid), time, seen(t.pid, &d, details, made));
+        put(out, (t.pid, t.tid), time, described(t.pid, &d, details, made));
     }
 }
 
@@ -53,11 +54,12 @@ fn makes_sometimes(s: &Schema) -> bool {
 
 /// Reports how a successful call has changed its descriptors. The call's own line still shows them as they were.
 pub fn changed(out: &mut Emitter, t: &Thread, p: &Pending, time: u64, details: bool) {
-    match p.schema.name {
-        "chdir" | "fchdir" => say(out, (t.pid, t.tid), AT_FDCWD, time, false, false),
-        "connect" | "bind" | "listen" if details => say(out, (t.pid, t.tid), p.args[0] as i32, time, details, false),
-        _ => {}
-    }
+    let fd = match renamed(p.schema) {
+        Some(Renamed::Directory) => AT_FDCWD,
+        Some(Renamed::Argument(at)) if details => p.args[usize::from(at)] as i32,
+        _ => return,
+    };
+    say(out, (t.pid, t.tid), fd, time, details, false);
 }
 
 /// Reports the descriptors that a successful call has made.

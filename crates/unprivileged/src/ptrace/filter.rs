@@ -1,5 +1,6 @@
 //! Seccomp filters: which calls trapline's traces, and which calls add one of the program's own.
 
+use super::renames::CHANGE_ROOT;
 use super::thread::Pending;
 use events::generated::C_RAW;
 use sys::intercept::Row;
@@ -30,7 +31,8 @@ pub fn added(p: &Pending) -> Option<bool> {
 }
 
 /// What trapline's filter says of each number: calls that are wanted stop, but where a process records them itself (`rows`); so do the
-/// restart of any of them, those that add a filter, and clone3, which may make a thread that is not traced.
+/// restart of any of them, those that add a filter, and clone3, which may make a thread that is not traced; and where rows say what descriptors are,
+/// calls after which names are other ones.
 pub fn verdicts(calls: &[bool], rows: &[(usize, Row)]) -> Vec<Verdict> {
     const RESTART_SYSCALL: usize = 219;
     let mut verdicts: Vec<Verdict> =
@@ -38,7 +40,9 @@ pub fn verdicts(calls: &[bool], rows: &[(usize, Row)]) -> Vec<Verdict> {
     for (nr, _) in rows {
         verdicts.get_mut(*nr).into_iter().for_each(|v| *v = Verdict::Elsewhere);
     }
-    for nr in FILTER_CALLS.into_iter().chain([CLONE3]) {
+    let names = rows.iter().any(|(_, row)| row.has_names());
+    let root = CHANGE_ROOT.into_iter().filter(|_| names);
+    for nr in FILTER_CALLS.into_iter().chain([CLONE3]).chain(root) {
         verdicts.get_mut(nr as usize).into_iter().for_each(|v| *v = Verdict::Trace);
     }
     if let Some(v) = verdicts.get_mut(RESTART_SYSCALL)

@@ -17,6 +17,7 @@ mod emit;
 mod fds;
 mod filter;
 mod intercept;
+mod renames;
 mod thread;
 mod tracer;
 

@@ -17,6 +17,7 @@ use self::recorded::Batch;
 use super::emit::{Emitter, End};
 use super::filter;
 use super::intercept::Intercept;
+use super::renames::CHANGE_ROOT;
 use super::thread::{Pending, Thread};
 use engine::backend::code::build_here;
 use engine::backend::ids::ids;
@@ -700,6 +701,9 @@ impl Tracer {
         if self.job.filtered && ret >= 0 {
             self.note_refusals(t, &p);
         }
+        if CHANGE_ROOT.contains(&p.nr) && ret >= 0 {
+            self.look_at_root(t);
+        }
         if p.wanted && !(p.on_behalf && ret < 0) {
             // Before the command's execve there is no stack of its own.
             if !stacks::is_at_entry(p.schema.name) || p.stack.is_some_and(|at| p.args[at] == 0) {
@@ -724,9 +728,6 @@ impl Tracer {
             self.out.call((t.pid, t.tid), &p, &e);
             if self.job.fd_names && ret >= 0 {
                 super::fds::changed(&mut self.out, t, &p, end, self.job.fd_details);
-                if super::intercept::changes_root(p.schema) {
-                    self.look_at_root(t);
-                }
             }
         }
         t.spare = p.tails;

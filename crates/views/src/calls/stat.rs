@@ -11,13 +11,14 @@ use super::functions::rows;
 use super::sort::Sort;
 use super::totals::Totals;
 use super::{Functions, label};
+use crate::profile::words::losses;
 use crate::table::{Align, Table};
 
 /// Appends the table of a trace.
 pub fn show(calls: &dyn ByThread, _: &How, out: &mut Vec<u8>) {
     write(&calls.totals(), calls.functions(), out);
-    if let Some(n @ 1..) = calls.lost() {
-        out.extend_from_slice(format!("# events that were lost: {n}\n").as_bytes());
+    if let Some(lost) = losses(calls.lost()) {
+        out.extend_from_slice(format!("# {lost}\n").as_bytes());
     }
 }
 

@@ -4,6 +4,7 @@ use super::columns::{Item, Row};
 use super::{Kind, Timeline};
 use crate::calls::label;
 use crate::profile::name::visible;
+use crate::profile::words::losses;
 use std::borrow::Cow;
 
 /// The words of a picture.
@@ -126,8 +127,7 @@ pub(super) fn lost(timeline: &Timeline, rows: &[&Row]) -> Option<(u64, u64)> {
 
 /// Appends a line that says how many events were lost, if any were: numbers of a table lack theirs.
 pub(super) fn line_of_loss(timeline: &Timeline, out: &mut Vec<u8>) {
-    if let Some(n @ 1..) = timeline.lost {
-        let events = if n == 1 { "1 event was".to_owned() } else { format!("{n} events were") };
-        out.extend_from_slice(format!("\n{events} lost, and are in no number here\n").as_bytes());
+    if let Some(lost) = losses(timeline.lost) {
+        out.extend_from_slice(format!("\n{lost}, and are in no number here\n").as_bytes());
     }
 }

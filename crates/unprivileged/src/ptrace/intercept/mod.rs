@@ -21,7 +21,6 @@ mod sites;
 
 pub use clock::Clock;
 pub use record::Record;
-pub use rows::{changes_root, renames};
 
 use batch::Batch;
 use engine::capture::Limits;

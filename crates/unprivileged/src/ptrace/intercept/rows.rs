@@ -1,5 +1,6 @@
 //! What a process captures of each call that it records itself, from the call's schema.
 
+use crate::ptrace::renames::{CHANGE_ROOT, Renamed, renamed};
 use engine::capture::Limits;
 use events::layout::{Layout, TailSpec};
 use events::schema::{Dir, Ret, Schema};
@@ -25,11 +26,6 @@ const STOPS: [&str; 14] = [
 ];
 /// The most descriptors of a message that get names.
 const PASSED: u8 = 8;
-/// Calls after which names may be other ones ([`super::Intercept::sees_names`]).
-const CHANGE_ROOT: [&str; 3] = ["chroot", "pivot_root", "setns"];
-/// Calls that rename a descriptor, which is an argument, or the working directory.
-const RENAMES: [(&str, u8); 5] =
-    [("chdir", op::DIRECTORY), ("fchdir", op::DIRECTORY), ("connect", 0), ("bind", 0), ("listen", 0)];
 /// `PATH_MAX` (`include/uapi/linux/limits.h`).
 const PATH_MAX: u16 = 4096;
 /// Bytes of a socket address that are read, of a set, and of a set of descriptors (as `engine::capture` does).
@@ -43,16 +39,6 @@ const CONTROL: u16 = 4096;
 /// Whether a row has the kernel asked for bytes, which takes calls that are not to stop.
 pub fn asks(row: &Row) -> bool {
     row.entry.iter().chain(&row.exit).any(|op| op.kind == op::ASKED)
-}
-
-/// Whether a process may see other names after a call.
-pub fn changes_root(schema: &Schema) -> bool {
-    CHANGE_ROOT.contains(&schema.name)
-}
-
-/// Whether calls are renames of a descriptor ([`super::super::fds`]).
-pub fn renames(schema: &Schema) -> bool {
-    RENAMES.iter().any(|(name, _)| *name == schema.name)
 }
 
 /// The row of a call; none: it stops. `names`: descriptors get names.
@@ -87,6 +73,10 @@ pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool)
     row.fits().then_some(row)
 }
 
+fn changes_root(schema: &Schema) -> bool {
+    CHANGE_ROOT.iter().any(|nr| events::registry::by_number(*nr).is_some_and(|s| s.id == schema.id))
+}
+
 /// Adds what says what descriptors are, behind all other captures; none: no such captures do.
 fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
     let is_fd = |int: Int| matches!(int.fmt, Fmt::Fd | Fmt::Dirfd);
@@ -116,7 +106,10 @@ fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
         }
     }
     row.exit.extend(result.then(|| descriptor(op::MADE)));
-    row.exit.extend(RENAMES.iter().filter(|(name, _)| *name == schema.name).map(|(_, argument)| descriptor(*argument)));
+    row.exit.extend(renamed(schema).map(|renamed| match renamed {
+        Renamed::Directory => descriptor(op::DIRECTORY),
+        Renamed::Argument(at) => descriptor(at),
+    }));
     Some(())
 }
 
@@ -270,7 +263,7 @@ mod tests {
         assert_eq!((of("chdir"), of("connect")), (Some(vec![op::DIRECTORY]), Some(vec![0])));
         assert_eq!((of("read"), of("close"), of("futex")), (Some(vec![]), Some(vec![]), Some(vec![])));
         assert_eq!(of("recvmsg"), Some((op::PASSED..op::PASSED + PASSED).collect()));
-        // It is a row without names that recvmmsg does not have.
+        // recvmmsg has no row, whether there are names or not.
         assert_eq!((of("recvmmsg"), of("chroot")), (None, None));
     }
 
