@@ -271,6 +271,11 @@ impl Lab<'_> {
         // The test harness reports times where this is set; a rustc that a test runs stays a stable one by this value.
         command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "-1");
         command.current_dir(&program.dir).env(skips::VARIABLE, self.skips.path());
+        if traces(program) {
+            // These wait for each other's stops, timers and processes a third of the time: two for each processor.
+            let most = std::thread::available_parallelism().map_or(1, usize::from) * 2;
+            command.env("RUST_TEST_THREADS", most.to_string());
+        }
         command.envs(self.variables.iter().copied()).stdin(Stdio::null());
         command
     }

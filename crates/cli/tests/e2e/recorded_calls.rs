@@ -152,3 +152,21 @@ fn without_memory_for_it_calls_stop() {
         assert_eq!(t.lines.iter().filter(|l| l.text.starts_with("write(1")).count(), 300);
     });
 }
+
+/// Threads, and children of fork, of which there are more than the memory has slots for at first: their calls do not stop either.
+#[test]
+fn hundreds_of_threads_and_processes_record_their_calls() {
+    const CROWD: usize = 250;
+    each_ptracer(|user| {
+        let Some(program) = lab::program("crowd") else { return };
+        for kind in ["threads", "processes"] {
+            let t = trace(user, &["-f", "-e", "getppid"], &[&program, kind, &CROWD.to_string()]);
+            let calls = t.lines.iter().filter(|line| line.text.starts_with("getppid(")).count();
+            assert_eq!((t.outcome.code(), calls), (0, CROWD * 300), "{kind}: {}", t.outcome.stderr);
+            let out = t.outcome.out();
+            let numbers: Vec<usize> = out.split(' ').filter_map(|word| word.parse().ok()).collect();
+            // A call that stops gives up the processor at least twice.
+            assert!(numbers[0] == CROWD * 100 && numbers[1] < CROWD * 20, "{kind}: {out}");
+        }
+    });
+}

@@ -17,7 +17,8 @@
 //! ptracer has a thread that faults go on at the next place that is made for that.
 
 use super::{
-    CODE_LEN, EXIT, MAGIC, RECORD, RING_AT, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, SLOTS_LEN, descriptor, op, slot,
+    CODE_LEN, EXIT, LITTLE, MAGIC, PART_LEN, RECORD, RING_AT, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, descriptor, op,
+    slot,
 };
 use core::arch::global_asm;
 
@@ -46,6 +47,8 @@ global_asm!(
     rows = const ROWS,
     rows_at = const ROWS_AT,
     room = const ROOM,
+    little = const LITTLE,
+    again = const slot::AGAIN,
     record = const RECORD,
     exit = const EXIT,
     string = const op::STRING,
@@ -96,7 +99,7 @@ global_asm!(
     getpeername = const libc::SYS_getpeername,
     readlinkat = const libc::SYS_readlinkat,
     slots = const SLOTS,
-    slots_len = const SLOTS_LEN,
+    slots_len = const PART_LEN,
     code_len = const CODE_LEN,
     mmap = const libc::SYS_mmap,
     close = const libc::SYS_close,

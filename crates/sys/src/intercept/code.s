@@ -32,7 +32,17 @@ trapline_calls:
     sub rcx, qword ptr gs:[{head}]
     cmp rcx, {room}
     ja 90f
+    test rcx, rcx
     mov rcx, qword ptr gs:[{off}]
+    jnz 7f
+    cmp rcx, {little}
+    jb 7f
+    // All records were read: this one begins where the first did.
+    mov rcx, qword ptr gs:[{tail}]
+    mov qword ptr gs:[{again}], rcx
+    xor ecx, ecx
+    mov qword ptr gs:[{off}], rcx
+7:
     add rcx, qword ptr gs:[{ring}]
     mov qword ptr gs:[{cur}], rcx
     mov qword ptr gs:[{state}], 1

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Both are one file in memory (memfd_create(2)), which the process makes and the ptracer fills. Children of fork share it, and so each of
-//! their threads has a slot of its own.
+//! their threads has a slot of its own. Slots are mapped in parts of 57 MB: most processes need one.
 //!
 //! The process may write there what it likes: every number from there is checked, and no more than the file is read.
 
@@ -24,6 +24,7 @@ pub use descriptor::Descriptor;
 use crate::agent;
 use crate::check::check;
 use crate::mapping::{Mapping, Mode};
+use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::rc::Rc;
@@ -35,10 +36,12 @@ pub const CODE: u64 = 0x10fe_0000_0000;
 pub const SLOTS: u64 = 0x10fd_0000_0000;
 /// Bytes of code and rows.
 pub const CODE_LEN: u64 = SLOTS_AT as u64;
-/// Bytes of all slots.
-pub const SLOTS_LEN: u64 = (SLOT * COUNT) as u64;
-/// How many threads can have a slot.
-pub const COUNT: usize = 96;
+/// Bytes of a part of the slots.
+pub const PART_LEN: u64 = (SLOT * PART) as u64;
+/// How many slots a process maps at once: more when it has more threads.
+const PART: usize = 96;
+/// How many parts there can be.
+const PARTS: usize = 64;
 
 /// How many rows: numbers of calls.
 pub const ROWS: usize = 512;
@@ -51,9 +54,12 @@ const EXIT: usize = 512 << 10;
 /// The most bytes of a record.
 pub const LONGEST: usize = 80 << 10;
 const ROOM: usize = EXIT - LONGEST;
+/// From here on, a record whose forerunners were all read begins at the beginning of the ring: memory that was never written to takes no memory.
+const LITTLE: usize = 64 << 10;
 const RING_AT: usize = 4096;
 const SLOT: usize = RING_AT + EXIT + LONGEST;
 const _: () = assert!(SLOT.is_multiple_of(4096) && SLOTS_AT.is_multiple_of(4096));
+const _: () = assert!(SLOTS + PART_LEN * PARTS as u64 <= CODE);
 /// Bytes of a record in front of its captures.
 pub const RECORD: usize = 104;
 /// Of a slot that is in use.
@@ -97,7 +103,9 @@ mod slot {
     pub const NAME_END: usize = NAME + 39;
     /// What rows may say for their calls to be recorded: bits of [`super::PLAIN`] and [`super::WITH_NAMES`].
     pub const MAY: usize = 232;
-    pub const END: usize = 240;
+    /// After how many bytes of records the next one has begun at the beginning of the ring again, because all before it were read.
+    pub const AGAIN: usize = 240;
+    pub const END: usize = 248;
 }
 
 /// In the first byte of a row: the call is recorded, and nothing is said of descriptors.
@@ -231,11 +239,20 @@ pub fn fixup(pc: u64) -> Option<u64> {
     code::fixup(pc.checked_sub(CODE)?).map(|offset| CODE + offset)
 }
 
+/// Whether an address is that of a slot.
+pub fn is_slot(address: u64) -> bool {
+    (SLOTS..SLOTS + PART_LEN * PARTS as u64).contains(&address)
+}
+
 /// The memory that a process, and its children by fork, record calls in.
 pub struct Memory {
-    map: Mapping,
+    file: OwnedFd,
+    /// The code, the rows and the first part of the slots; the other parts that some thread has a slot in.
+    maps: [OnceCell<Mapping>; PARTS],
+    /// How many parts the file has.
+    parts: usize,
     /// Which slots are taken.
-    taken: std::cell::RefCell<[bool; COUNT]>,
+    taken: RefCell<Vec<bool>>,
 }
 
 impl Memory {
@@ -251,12 +268,16 @@ impl Memory {
             let got = check(libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), fd, 0))?;
             OwnedFd::from_raw_fd(got as i32)
         };
-        let len = SLOTS_AT + SLOT * COUNT;
-        // SAFETY: a descriptor that is open, and a length.
-        check(unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) }.into())?;
+        let set_len = |parts: usize| {
+            let len = SLOTS_AT + SLOT * PART * parts;
+            // SAFETY: a descriptor that is open, and a length.
+            check(unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) }.into()).map(|_| parts)
+        };
+        // Only what is written takes memory. The limit of a file's size may be less than all of it.
+        let parts = set_len(PARTS).or_else(|_| set_len(1))?;
         agent::seal(&file, 0)?;
-        let map = Mapping::new(file.as_fd(), 0, len, Mode::Shared)?;
-        let memory = Memory { map, taken: std::cell::RefCell::new([false; COUNT]) };
+        let memory = Memory { file, maps: [const { OnceCell::new() }; PARTS], parts, taken: RefCell::default() };
+        memory.map(0)?;
         memory.write(0, &code::bytes());
         for (number, row) in rows.iter().filter(|(number, row)| *number < ROWS && row.fits()) {
             memory.write(ROWS_AT + number * ROW, &row.bytes());
@@ -264,46 +285,85 @@ impl Memory {
         Ok(Rc::new(memory))
     }
 
+    /// Maps a part here.
+    fn map(&self, part: usize) -> io::Result<()> {
+        if self.maps[part].get().is_none() {
+            let (from, end) = (if part == 0 { 0 } else { part_at(part) }, part_at(part + 1));
+            let _ = self.maps[part].set(Mapping::new(self.file.as_fd(), from, end - from, Mode::Shared)?);
+        }
+        Ok(())
+    }
+
+    /// Where some bytes of one part are here.
+    fn place(&self, at: usize, len: usize) -> *mut u8 {
+        let part = at.saturating_sub(SLOTS_AT) / (SLOT * PART);
+        let map = self.maps[part].get().unwrap_or_else(|| unreachable!("the part of a slot is mapped"));
+        let inside = if part == 0 { at } else { at - part_at(part) };
+        assert!(inside + len <= map.len(), "inside of a part");
+        map.base().wrapping_add(inside)
+    }
+
     fn write(&self, at: usize, bytes: &[u8]) {
-        assert!(at + bytes.len() <= self.map.len(), "inside of the file");
-        // SAFETY: checked; the process has not mapped it yet.
-        unsafe { self.map.base().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        // SAFETY: there is room for these; the process has not mapped it yet.
+        unsafe { self.place(at, bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
     /// A word of the file.
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at + 8 <= self.map.len(), "a word of the file");
-        // SAFETY: checked; the file is sealed, so its pages stay; the process and this one use atomic accesses of aligned words.
-        unsafe { &*self.map.base().add(at).cast::<AtomicU64>() }
+        assert!(at.is_multiple_of(8), "a word");
+        // SAFETY: there is one; the file is sealed, so its pages stay, and parts stay mapped; the process and this one use atomic accesses of aligned
+        // words.
+        unsafe { &*self.place(at, 8).cast::<AtomicU64>() }
     }
 
     /// Copies bytes out of the file, which the process may be writing to.
     fn read(&self, at: usize, out: &mut Vec<u8>, len: usize) {
-        assert!(at + len <= self.map.len(), "inside of the file");
+        let from = self.place(at, len);
         out.reserve(len);
-        // SAFETY: checked, and there is room for this many. What the process writes meanwhile may or may not be among them: they are bytes.
+        // SAFETY: these bytes are there, and there is room for this many. What the process writes meanwhile may or may not be among them: they are
+        // bytes.
         unsafe {
-            self.map.base().add(at).copy_to_nonoverlapping(out.as_mut_ptr().add(out.len()), len);
+            from.copy_to_nonoverlapping(out.as_mut_ptr().add(out.len()), len);
             out.set_len(out.len() + len);
         }
     }
+
+    /// How many parts have to be mapped in a process so that one more of its threads gets a slot; none: all slots are taken.
+    pub fn parts_for_one_more(&self) -> Option<usize> {
+        let parts = first_free(&self.taken.borrow()) / PART + 1;
+        (parts <= self.parts).then_some(parts)
+    }
+}
+
+/// Where a part begins in the file.
+const fn part_at(part: usize) -> usize {
+    SLOTS_AT + SLOT * PART * part
+}
+
+fn first_free(taken: &[bool]) -> usize {
+    taken.iter().position(|taken| !taken).unwrap_or(taken.len())
 }
 
 /// A thread's slot.
 pub struct Slot {
     memory: Rc<Memory>,
     index: usize,
-    /// What was read, and where the next record begins.
+    /// What was read, and where the next record begins unless it is at the beginning again.
     head: u64,
     off: usize,
 }
 
 impl Slot {
-    /// A slot that nobody has; none: all are taken. `with_names` as in [`Slot::set_names`].
-    pub fn take(memory: &Rc<Memory>, with_names: bool) -> Option<Slot> {
+    /// A slot that nobody has, in the parts that the process has mapped; none: all of these are taken. `with_names` as in [`Slot::set_names`].
+    pub fn take(memory: &Rc<Memory>, parts: usize, with_names: bool) -> Option<Slot> {
         let mut taken = memory.taken.borrow_mut();
-        let index = taken.iter().position(|taken| !taken)?;
-        taken[index] = true;
+        let index = Some(first_free(&taken)).filter(|index| *index < parts.min(memory.parts) * PART)?;
+        memory.map(index / PART).ok()?;
+        if index == taken.len() {
+            taken.push(true);
+        } else {
+            taken[index] = true;
+        }
         let slot = Slot { memory: Rc::clone(memory), index, head: 0, off: 0 };
         for word in (slot::MAGIC..slot::END).step_by(8) {
             slot.set(word, 0);
@@ -317,6 +377,11 @@ impl Slot {
     /// Its address in the process: what `gs` has to lead to.
     pub fn address(&self) -> u64 {
         SLOTS + (self.index * SLOT) as u64
+    }
+
+    /// Whether each process that has any slots has this one mapped.
+    pub fn is_in_first_part(&self) -> bool {
+        self.index < PART
     }
 
     /// The memory that it is in.
@@ -351,6 +416,11 @@ impl Slot {
         self.get(slot::STATE) == 3
     }
 
+    /// Where the next record begins.
+    fn next(&self) -> usize {
+        if self.get(slot::AGAIN) == self.head { 0 } else { self.off }
+    }
+
     /// Appends the records that are complete to `out`, and calls `each` with where each begins there. False: what the process has written there
     /// is no such records: some are lost.
     pub fn drain(&mut self, out: &mut Vec<u8>, mut each: impl FnMut(usize)) -> bool {
@@ -359,6 +429,8 @@ impl Slot {
         if left == 0 {
             return true;
         }
+        // The thread sets it before it publishes the first of these, and not again before all are read.
+        self.off = self.next();
         let mut fine = left <= (EXIT + LONGEST) as u64;
         while fine && left > 0 {
             let at = self.base() + RING_AT + self.off;
@@ -383,11 +455,12 @@ impl Slot {
     /// The record of the call that the thread is in, as far as it is written, and the result if the call is over. The slot was drained before.
     pub fn open(&self) -> Option<(Vec<u8>, Option<i64>)> {
         let state = self.get(slot::STATE);
-        let address = self.address() + (RING_AT + self.off) as u64;
+        let off = self.next();
+        let address = self.address() + (RING_AT + off) as u64;
         if !(2..=3).contains(&state) || self.get(slot::CUR) != address {
             return None;
         }
-        let at = self.base() + RING_AT + self.off;
+        let at = self.base() + RING_AT + off;
         let entry = (self.memory.word(at + 96).load(Ordering::Relaxed) & 0xffff_ffff) as usize;
         if !(RECORD..=LONGEST).contains(&entry) {
             return None;

@@ -45,6 +45,7 @@ const CLONE3: u64 = 435;
 const CLONE_VM: u64 = 0x100;
 const SYS_MMAP: i64 = 9;
 const SYS_CLOSE: i64 = 3;
+const SYS_MREMAP: i64 = 25;
 const SYS_MEMFD_CREATE: i64 = 319;
 /// What the code calls to be asked for bytes: gettid and process_vm_readv; and for what descriptors are: fcntl, fstat, getsockopt, getsockname,
 /// getpeername and readlinkat.
@@ -90,6 +91,10 @@ struct Site {
 #[derive(Clone, Default)]
 struct Image {
     memory: Option<Rc<Memory>>,
+    /// How many parts of the slots the process has mapped.
+    parts: usize,
+    /// There are no more.
+    full: bool,
     /// Memory is not to be had, or `gs` is the program's.
     refused: bool,
     sites: HashMap<u64, Site>,
@@ -159,6 +164,17 @@ impl Intercept {
         let mut image = image.borrow_mut();
         if image.refused || image.memory.is_none() && (!alone || is_shared) {
             return Then::GoesOn;
+        }
+        if has_row && slot.is_none() && image.memory.is_some() && !image.full {
+            let Ok(mut guest) = Guest::new(tid, at) else { return Then::Ended(None) };
+            let made = self.give_slot(&mut image, pid, &mut guest);
+            if made.is_err() && guest.ended.is_some() {
+                return Then::Ended(guest.ended);
+            }
+            *slot = made.unwrap_or(None);
+            if slot.is_some() || guest.has_moved() {
+                return guest.give_back(call.nr, Some(at)).map_or(Then::Ended(None), |()| Then::Repeats);
+            }
         }
         let mut stops = 0;
         if has_row {
@@ -272,23 +288,51 @@ impl Intercept {
         if slots != code::SLOTS {
             return Ok(false);
         }
-        *slot = Slot::take(&memory, self.sees_names(pid));
+        *slot = Slot::take(&memory, 1, self.sees_names(pid));
         if let Some(slot) = slot {
             guest.set_gs_base(slot.address());
         }
-        image.memory = Some(memory);
+        (image.memory, image.parts) = (Some(memory), 1);
         Ok(true)
     }
 
-    /// A thread has stopped for the first time: it gets a slot if its process has memory.
+    /// A slot for a thread that found none when it began, in a further part if need be.
+    fn give_slot(&self, image: &mut Image, pid: i32, guest: &mut Guest) -> io::Result<Option<Slot>> {
+        let parts = image.memory.as_ref().and_then(|memory| memory.parts_for_one_more());
+        let Some(parts) = parts else {
+            image.full = true;
+            return Ok(None);
+        };
+        if guest.registers().gs_base() != 0 || !guest.registers().is_64_bit() {
+            return Ok(None);
+        }
+        if parts > image.parts {
+            // The mapping grows where it is: behind it there is nothing.
+            let len = |parts: usize| code::PART_LEN * parts as u64;
+            let at = guest.call(SYS_MREMAP, [code::SLOTS, len(image.parts), len(parts), 0, 0, 0])?;
+            image.full = at as u64 != code::SLOTS;
+            image.parts = if image.full { image.parts } else { parts };
+        }
+        let slot = self.slot(image, (pid, guest.tid()));
+        slot.iter().for_each(|slot| guest.set_gs_base(slot.address()));
+        Ok(slot)
+    }
+
+    /// A slot that nobody has, and that a stopped thread has mapped: another thread may have made its process meanwhile, or mapped a part.
+    fn slot(&self, image: &Image, (pid, tid): (i32, i32)) -> Option<Slot> {
+        let slot = Slot::take(image.memory.as_ref()?, image.parts, self.sees_names(pid))?;
+        (slot.is_in_first_part() || ptrace::read_word(tid, slot.address()).is_ok()).then_some(slot)
+    }
+
+    /// A thread has stopped for the first time: it gets a slot if its process has memory, and one that nobody has.
     pub fn begin(&mut self, (pid, tid): (i32, i32)) -> Option<Slot> {
-        let memory = self.images.get(&pid).and_then(|image| image.borrow().memory.clone());
+        let image = self.images.get(&pid).map(|image| image.borrow());
         let mut registers = ptrace::all_registers(tid).ok()?;
-        let inherited = (code::SLOTS..code::SLOTS + code::SLOTS_LEN).contains(&registers.gs_base());
-        if !inherited && (memory.is_none() || registers.gs_base() != 0) {
+        let has_memory = image.as_ref().is_some_and(|image| image.memory.is_some());
+        if !code::is_slot(registers.gs_base()) && (!has_memory || registers.gs_base() != 0) {
             return None;
         }
-        let slot = memory.and_then(|memory| Slot::take(&memory, self.sees_names(pid)));
+        let slot = image.and_then(|image| self.slot(&image, (pid, tid)));
         registers.set_gs_base(slot.as_ref().map_or(0, Slot::address));
         ptrace::set_all_registers(tid, &registers).ok()?;
         slot
