@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let started = sys::time::monotonic();
+    // If that fails, such a file ends trapline.
+    let _ = sys::signal::fail_beyond_the_size_limit();
     let argv: Vec<std::ffi::OsString> = std::env::args_os().collect();
     let subcommand = match args::parse(&argv, started) {
         Ok(subcommand) => subcommand,

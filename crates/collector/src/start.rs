@@ -24,16 +24,11 @@ use engine::target::{Command, Target};
 use events::StreamId;
 use events::generated::P_PAUSED;
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use sys::agent::{Life, Listener};
-
-fn cannot(what: &str, e: &io::Error) -> Error {
-    Error::failed(what, e.to_string(), "free some memory or processes")
-}
 
 /// What must be there before the command is forked: the agent's file, and the socket where agents ask.
 pub struct Offer {
@@ -56,7 +51,7 @@ impl Offer {
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
         let file = file::place(loadable::loads_asan(command))?;
         let beside = file.parent().unwrap_or(Path::new("/"));
-        let listener = Listener::in_directory(beside).map_err(|e| cannot("socket", &e))?;
+        let listener = Listener::in_directory(beside).map_err(|e| Error::scarce("socket", &e))?;
         let own = sys::process::euid();
         let users = vec![own, sys::process::ruid(), command.user.as_ref().map_or(own, |u| u.uid)];
         Ok(Offer { file, listener, users, program: command.path.to_bytes().to_vec() })
@@ -115,7 +110,7 @@ fn serve(
     enablings: &[Enabling],
     begin: impl FnOnce(&mut Server),
 ) -> Result<(Agent, Arc<Plans>)> {
-    let life = Arc::new(Life::new().map_err(|e| cannot("thread", &e))?);
+    let life = Arc::new(Life::new().map_err(|e| Error::scarce("thread", &e))?);
     let (to, from) = mpsc::channel();
     let counts = Arc::new(Counts::default());
     counts.paused.store(paused, Ordering::Release);
@@ -133,13 +128,13 @@ fn serve(
     let probes = (!functions.probes.0.is_empty()).then(|| ProbeEvents::new(&functions.probes, !paused));
     let plans = Arc::new(Plans::new(planner, Box::new(report)));
     let plans_too = Arc::clone(&plans);
-    let backlog = listener.backlog().map_err(|e| cannot("socket", &e))?;
+    let backlog = listener.backlog().map_err(|e| Error::scarce("socket", &e))?;
     let mut server = Server::new(listener, plans_too, life_of_server, room, users, to, counted, executed_too);
     begin(&mut server);
     std::thread::Builder::new()
         .name("trapline-agents".into())
         .spawn(move || server.run())
-        .map_err(|e| cannot("thread", &e))?;
+        .map_err(|e| Error::scarce("thread", &e))?;
     let agent = Agent {
         backlog,
         command: Launched::default(),

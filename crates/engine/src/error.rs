@@ -56,13 +56,17 @@ impl Error {
     }
     /// An operation that failed.
     pub fn failed(what: impl Into<String>, why: impl Into<String>, todo: impl Into<String>) -> Error {
-        let (why, todo) = (why.into(), todo.into());
-        // EMFILE: the remedy does not depend on what was to be opened.
-        if why.contains("Too many open files") {
-            let todo = "raise the limit: ulimit -n 1024".into();
-            return Error::Failed { what: what.into(), why: "too many open files".into(), todo };
+        let (mut why, mut todo) = (why.into(), todo.into());
+        // EMFILE and EFBIG: the remedy does not depend on the file.
+        let limits = [("Too many open files", "ulimit -n 1024"), ("File too large", "ulimit -f unlimited")];
+        if let Some((said, command)) = limits.iter().find(|(said, _)| why.contains(said)) {
+            (why, todo) = (said.to_lowercase(), format!("raise the limit: {command}"));
         }
         Error::Failed { what: what.into(), why, todo }
+    }
+    /// Memory, a process or something else of the system is not to be had.
+    pub fn scarce(what: impl Into<String>, e: &std::io::Error) -> Error {
+        Error::failed(what, e.to_string(), "free some memory or processes")
     }
     /// The exit status that goes with it.
     pub fn exit_status(&self) -> u8 {

@@ -10,7 +10,7 @@ use crate::report;
 use engine::{Error, Result};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Runs the command.
 ///
@@ -58,7 +58,7 @@ fn browse(file: &str) -> bool {
     of_user.split(':').chain(["xdg-open"]).filter(|program| !program.is_empty()).any(|program| {
         let mut words = program.split_whitespace();
         let Some(first) = words.next() else { return false };
-        let mut command = Command::new(first);
+        let mut command = sys::process::command(first);
         command.args(words).arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().is_ok()
     })

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use views::Spill;
 use whole_file::Unfinished;
 
@@ -371,7 +371,7 @@ pub fn without_number(e: &io::Error) -> String {
 }
 
 fn spawn(cmd: &OsStr) -> io::Result<Child> {
-    Command::new("/bin/sh").arg("-c").arg(cmd).stdin(Stdio::piped()).spawn()
+    sys::process::command("/bin/sh").arg("-c").arg(cmd).stdin(Stdio::piped()).spawn()
 }
 
 fn cannot(name: &str, e: &io::Error) -> Error {

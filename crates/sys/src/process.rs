@@ -359,6 +359,15 @@ pub fn with_default_signals(command: &mut std::process::Command, signals: &'stat
     unsafe { command.pre_exec(give) };
 }
 
+/// A command whose signals are as they were when this process started ([`crate::signal::as_at_start`]).
+pub fn command(program: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(program);
+    // SAFETY: in the forked child only sigaction(2) is called, which is async-signal-safe.
+    unsafe { command.pre_exec(crate::signal::as_at_start) };
+    command
+}
+
 /// Waits until `fd` is readable (a pidfd is when its process has ended), `time` at most; whether it is.
 pub fn wait_readable(fd: &impl AsFd, time: Duration) -> io::Result<bool> {
     wait_any(&[fd.as_fd()], Some(time))

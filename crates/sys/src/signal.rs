@@ -7,15 +7,18 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// How SIGPIPE was set when the process started, before Rust's runtime ignored it.
-static SIGPIPE_AT_START: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+/// How signals were set when the process started, before Rust's runtime ignored SIGPIPE, and [`fail_beyond_the_size_limit`] SIGXFSZ.
+static AT_START: [(i32, AtomicUsize); 2] =
+    [(libc::SIGPIPE, AtomicUsize::new(libc::SIG_DFL)), (libc::SIGXFSZ, AtomicUsize::new(libc::SIG_DFL))];
 
-extern "C" fn remember_sigpipe() {
-    // SAFETY: reads the disposition into a valid, zeroed sigaction.
-    unsafe {
-        let mut old: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 {
-            SIGPIPE_AT_START.store(old.sa_sigaction, Ordering::Relaxed);
+extern "C" fn remember() {
+    for (sig, at_start) in &AT_START {
+        // SAFETY: reads the disposition into a valid, zeroed sigaction.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(*sig, std::ptr::null(), &mut old) == 0 {
+                at_start.store(old.sa_sigaction, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -23,7 +26,7 @@ extern "C" fn remember_sigpipe() {
 // SAFETY: .init_array holds function pointers that the loader calls before main; this one only stores to an atomic.
 #[cfg_attr(not(miri), used, unsafe(link_section = ".init_array"))]
 #[cfg_attr(miri, allow(dead_code))]
-static AT_START: extern "C" fn() = remember_sigpipe;
+static BEFORE_MAIN: extern "C" fn() = remember;
 
 fn set(sig: i32, handler: usize, flags: i32) -> io::Result<()> {
     // SAFETY: a zeroed sigaction with a handler and flags is valid; the handler is SIG_DFL, SIG_IGN or an extern "C" fn
@@ -70,9 +73,15 @@ pub fn default(sig: i32) -> io::Result<()> {
     set(sig, libc::SIG_DFL, 0)
 }
 
-/// Restores SIGPIPE to the disposition at the start of the process, for a command that is about to be executed.
-pub fn restore_sigpipe() -> io::Result<()> {
-    set(libc::SIGPIPE, SIGPIPE_AT_START.load(Ordering::Relaxed), 0)
+/// Files that would become larger than the limit (`RLIMIT_FSIZE`) fail with EFBIG, as those on a full disk fail with ENOSPC. The process does not end
+/// of it (SIGXFSZ).
+pub fn fail_beyond_the_size_limit() -> io::Result<()> {
+    ignore(libc::SIGXFSZ)
+}
+
+/// Restores SIGPIPE and SIGXFSZ to their dispositions at the start of the process, for a command that is about to be executed.
+pub fn as_at_start() -> io::Result<()> {
+    AT_START.iter().try_for_each(|(sig, at_start)| set(*sig, at_start.load(Ordering::Relaxed), 0))
 }
 
 static COUNTS: [AtomicU32; 65] = [const { AtomicU32::new(0) }; 65];

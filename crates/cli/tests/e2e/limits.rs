@@ -1,7 +1,7 @@
 //! Traces of which only the newest part is kept: `--max-size`, `--flight`.
 
 use crate::babeltrace;
-use crate::lab::{self, Running, User, each_user};
+use crate::lab::{self, Running, User, each_ptracer, each_user};
 use crate::record::{Recorded, calls, each_backend, finished, number, record, report, text};
 use serde_json::Value;
 use std::fs;
@@ -269,5 +269,36 @@ fn snapshots_can_be_asked_for() {
         let out = lab::run(lab::trapline(user, &args).current_dir(&r.dir));
         assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
         assert!(!third.exists() && text(user, &r.trace, &[]).contains("execve("));
+    });
+}
+
+/// A limit of file sizes is the command's: trapline has less room then, and ends neither itself nor the command by SIGXFSZ.
+#[test]
+fn a_limit_of_file_sizes_ends_nobody() {
+    const SCRIPT: &str = "grep SigIgn /proc/self/status; ls /usr; echo fine";
+    if !lab::has("prlimit") {
+        return;
+    }
+    each_ptracer(|user| {
+        let alone = lab::run(&mut lab::as_user(user, &["sh", "-c", SCRIPT])).out();
+        let (scratch, exe) = (lab::scratch(), lab::dir().join("trapline").display().to_string());
+        let out = scratch.join("out").display().to_string();
+        for words in
+            [&["trace", "--backend", "ptrace", "-f"][..], &["record", "--backend", "ptrace"], &["graph"], &["heap"]]
+        {
+            // 20 MB is less than the memory in which a process records its calls, 1 MB less than the buffer of events.
+            for limit in ["--fsize=1000000", "--fsize=20000000"] {
+                let argv = [&["prlimit", limit, &exe], words, &["-o", &out, "--", "sh", "-c", SCRIPT]].concat();
+                let traced = lab::run(&mut lab::as_user(user, &argv));
+                let is_refused =
+                    traced.code() == 125 && traced.stderr.contains("(raise the limit: ulimit -f unlimited)");
+                assert!(
+                    is_refused && traced.out().is_empty() || traced.code() == 0 && traced.out() == alone,
+                    "{argv:?}: {}",
+                    traced.stderr
+                );
+                let _ = fs::remove_dir_all(&out).or_else(|_| fs::remove_file(&out));
+            }
+        }
     });
 }

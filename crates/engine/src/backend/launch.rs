@@ -40,10 +40,6 @@ pub struct Waiting {
     report: OwnedFd,
 }
 
-fn cannot(what: &str, e: &io::Error) -> Error {
-    Error::failed(what, e.to_string(), "free some memory or processes")
-}
-
 impl Waiting {
     /// Forks it, with some variables in addition to those of its environment; it waits.
     ///
@@ -51,11 +47,11 @@ impl Waiting {
     /// There is no memory, or there are too many processes.
     pub fn fork(cmd: &Command, variables: &[(&str, &[u8])]) -> Result<Waiting> {
         let image = cmd.image.with(variables);
-        let (wait, gate) = process::pipe().map_err(|e| cannot("pipe", &e))?;
-        let (report, to_parent) = process::pipe().map_err(|e| cannot("pipe", &e))?;
+        let (wait, gate) = process::pipe().map_err(|e| Error::scarce("pipe", &e))?;
+        let (report, to_parent) = process::pipe().map_err(|e| Error::scarce("pipe", &e))?;
         let held = signal::hold_counted();
         let (pid, gate) = process::fork(gate, move || command_main(cmd, &image, &wait, &to_parent, held))
-            .map_err(|e| cannot("fork", &e))?;
+            .map_err(|e| Error::scarce("fork", &e))?;
         Ok(Waiting { pid, gate: Some(gate), report })
     }
 
@@ -144,7 +140,7 @@ fn command_main(cmd: &Command, image: &Image, gate: &OwnedFd, report: &OwnedFd, 
     if !matches!(process::read_byte(gate), Ok(Some(_))) {
         return 125;
     }
-    let _ = signal::restore_sigpipe();
+    let _ = signal::as_at_start();
     let fail = |at: u8, e: &io::Error, code: i32| {
         let _ = process::write_byte(report, at);
         for b in e.raw_os_error().unwrap_or(22).to_le_bytes() {

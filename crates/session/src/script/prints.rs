@@ -19,7 +19,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use views::script::{self as view, Frame, Goes, Printer};
 
 /// Names of what is printed.
@@ -169,7 +169,7 @@ impl Prints<'_> {
         }
         // Its errors are among what was printed before.
         self.output.flush();
-        let mut sh = Command::new("/bin/sh");
+        let mut sh = sys::process::command("/bin/sh");
         sh.arg("-c").arg(OsStr::from_bytes(text)).stdin(Stdio::null()).stderr(Stdio::inherit());
         match sh.output() {
             Ok(done) if done.stdout.is_empty() => {}

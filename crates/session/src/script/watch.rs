@@ -12,7 +12,7 @@ use engine::{Error, Result};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 use sys::signal;
 
@@ -80,7 +80,7 @@ pub fn watch(ask: &Ask) -> Result<Status> {
 /// Starts trapline with its own arguments, `--watch` left out.
 fn start() -> Result<Child> {
     let failed = |e: std::io::Error| Error::failed("--watch", e.to_string(), "run the script without it");
-    Command::new("/proc/self/exe").args(without(std::env::args_os().skip(1))).spawn().map_err(failed)
+    sys::process::command("/proc/self/exe").args(without(std::env::args_os().skip(1))).spawn().map_err(failed)
 }
 
 /// What follows `--` is the script's.

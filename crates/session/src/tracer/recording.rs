@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// The name of the tracer.
@@ -60,11 +60,10 @@ fn record(asked: &Tracer, dir: &OsString, chosen: Chosen) -> Result<Status> {
 
 /// Starts a trapline that records, and returns when it does.
 fn in_background(pid: i32) -> Result<u8> {
-    let failed =
-        |e: std::io::Error| Error::failed("tracer enable graph", e.to_string(), "free some memory or processes");
+    let failed = |e: std::io::Error| Error::scarce("tracer enable graph", &e);
     // What it says before it records is passed on; a pipe would break when this trapline ends.
     let mut said = unnamed_file().map_err(failed)?;
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = sys::process::command("/proc/self/exe")
         .args(std::env::args_os().skip(1))
         .arg("--here")
         .stdin(Stdio::null())

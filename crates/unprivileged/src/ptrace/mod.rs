@@ -17,6 +17,7 @@ mod emit;
 mod fds;
 mod filter;
 mod intercept;
+mod refusal;
 mod renames;
 mod thread;
 mod tracer;
@@ -27,7 +28,7 @@ use engine::error::{Error, Result};
 use engine::pipeline::backend::{Backend, Deliver, Polled};
 use engine::plan::Plan;
 use engine::stats::{Losses, Report};
-use engine::target::{Command, Target, traces_trapline};
+use engine::target::{Command, Target};
 use events::StreamId;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,22 +68,21 @@ pub struct Session {
 impl Session {
     /// Starts the ptracer, which waits for [`attach`](Session::attach). Must be called before any thread is started.
     pub fn start(plan: &Plan) -> Result<Session> {
-        let cannot = |what: &str, e: io::Error| Error::failed(what, e.to_string(), "free some memory or processes");
         engine::rights::act_as_the_user();
-        let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| cannot("event buffer", e))?;
+        let (ring, writer) = sys::ring::new(plan.buffer).map_err(|e| Error::scarce("event buffer", &e))?;
         if plan.named {
             let seen = plan.seen_calls();
             ring.control().select(&seen.by_number(), seen.has_unknown());
             ring.control().hold(plan.paused);
         }
         let parent = process::own_pid();
-        let gate = process::pipe().map_err(|e| cannot("pipe", e))?;
-        let (begin, held) = process::pipe().map_err(|e| cannot("pipe", e))?;
+        let gate = process::pipe().map_err(|e| Error::scarce("pipe", &e))?;
+        let (begin, held) = process::pipe().map_err(|e| Error::scarce("pipe", &e))?;
         let (ptracer, (ring, held)) = process::fork((ring, held), || {
             tracer_main(plan, writer, parent, gate, begin);
             0
         })
-        .map_err(|e| cannot("fork", e))?;
+        .map_err(|e| Error::scarce("fork", &e))?;
         Ok(Session { ring, ptracer, reaped: None, held: Some(held), scratch: Vec::new(), waiting: Vec::new() })
     }
 
@@ -154,7 +154,7 @@ impl Session {
             ring.drain(scratch, |event| waiting.push(event.to_vec()));
             if let Some((errno, tracer)) = self.ring.control().targets_changed() {
                 let what = || format!("-p {pid}");
-                return if errno == 0 { Ok(self.state()) } else { Err(attach_error(what(), errno, tracer)) };
+                return if errno == 0 { Ok(self.state()) } else { Err(refusal::explained(what(), errno, tracer)) };
             }
             if self.finished() || std::time::Instant::now() >= until {
                 return Err(orders::ended());
@@ -243,7 +243,7 @@ impl Backend for Session {
                     Target::Pids(_) | Target::All { .. } => format!("-p {pid}"),
                     Target::Command(cmd) => cmd.path.to_string_lossy().into_owned(),
                 };
-                attach_error(what, errno, tracer)
+                refusal::explained(what, errno, tracer)
             }
             (failed::EXEC, Target::Command(cmd)) => engine::target::command::exec_error(cmd, errno),
             (failed::USER, _) => Error::failed("-u", why.to_string(), "run trapline as root to change the user"),
@@ -276,61 +276,10 @@ impl Backend for Session {
     }
 }
 
-/// Used in place of an errno: the process is a zombie.
-const ZOMBIE: i32 = 10_000;
-/// Used in place of an errno: no other process is traced.
-const ALONE: i32 = 10_001;
-/// Used in place of an errno: the process traces trapline.
-const TRACER: i32 = 10_002;
-
-/// Explains why a process cannot be attached to; `tracer` traces it already.
-fn attach_error(what: String, errno: i32, tracer: i32) -> Error {
-    const ENOENT: i32 = 2;
-    const ESRCH: i32 = 3;
-    if errno == ZOMBIE {
-        return Error::failed(what, "the process has ended", "its parent has not collected it yet");
-    }
-    if errno == ALONE {
-        return Error::failed(what, "no other process is traced", "to end the session: trapline session end");
-    }
-    if errno == TRACER {
-        return traces_trapline(what);
-    }
-    if matches!(errno, ESRCH | ENOENT) {
-        return Error::failed(what, "no such process", "see 'ps -e'");
-    }
-    if tracer != 0 {
-        let name = proc::comm(tracer).map(|c| String::from_utf8_lossy(&c).into_owned()).unwrap_or_default();
-        let why = format!("already traced by process {tracer} ({name})");
-        return Error::failed(what, why, "a process has one tracer: end that one first");
-    }
-    let scope = proc::yama_scope().unwrap_or(0);
-    if scope >= 1 && process::euid() != 0 {
-        let why = format!("not permitted: kernel.yama.ptrace_scope is {scope}");
-        return Error::failed(what, why, "run as root, or start the command under trapline");
-    }
-    if process::euid() != 0 {
-        return Error::failed(
-            what,
-            "not permitted: the process belongs to another user or is privileged",
-            "run as root",
-        );
-    }
-    let why = io::Error::from_raw_os_error(errno).to_string();
-    Error::failed(what, format!("cannot attach: {why}"), "kernel threads and trapline itself cannot be traced")
-}
-
 fn fail(control: Ptracer<'_>, at: u32, pid: i32, e: &io::Error) {
     let attaches = at == failed::ATTACH;
-    let (errno, tracer) = if attaches { refusal(pid, e) } else { (e.raw_os_error().unwrap_or(EINVAL), 0) };
+    let (errno, tracer) = if attaches { refusal::of(pid, e) } else { (e.raw_os_error().unwrap_or(EINVAL), 0) };
     control.fail(control::Failure { at, errno, pid, tracer });
-}
-
-/// Why a process cannot be attached to: an error number or [`ZOMBIE`], and who traces it already, 0 for nobody.
-fn refusal(pid: i32, e: &io::Error) -> (i32, i32) {
-    let zombie = proc::status_field(pid, "State").is_some_and(|s| s.starts_with('Z'));
-    let errno = if zombie { ZOMBIE } else { e.raw_os_error().unwrap_or(EINVAL) };
-    (errno, proc::tracer_of(pid).unwrap_or(0))
 }
 
 /// The life of the ptracer process.
@@ -427,7 +376,7 @@ fn start_command(
 /// Becomes the command; returns the exit code where that fails.
 fn command_main(cmd: &Command, filter: Option<&[seccomp::Insn]>, control: Ptracer<'_>, held: Held) -> i32 {
     let me = process::own_pid();
-    let _ = signal::restore_sigpipe();
+    let _ = signal::as_at_start();
     if let Some(user) = &cmd.user
         && let Err(e) = process::become_user(user)
     {

@@ -2,7 +2,7 @@
 
 use super::Tracer;
 use crate::ptrace::thread::{Pending, Thread};
-use crate::ptrace::{ALONE, TRACER, fds, refusal};
+use crate::ptrace::{fds, refusal};
 use engine::backend::ids::ids;
 use events::generated as g;
 use events::layout::CAP_START_UNKNOWN;
@@ -35,7 +35,7 @@ impl Tracer {
     /// Attaches to every thread of a running process.
     pub fn seize_process(&mut self, pid: i32) -> io::Result<()> {
         if proc::tracers().contains(&pid) {
-            return Err(io::Error::from_raw_os_error(TRACER));
+            return Err(io::Error::from_raw_os_error(refusal::TRACER));
         }
         let (mut seen, mut dead) = (Vec::new(), HashSet::new());
         loop {
@@ -153,7 +153,7 @@ impl Tracer {
             self.out.hold(self.control().is_held());
             if let Some(pid) = self.control().change_of_targets() {
                 let changed = if pid > 0 { self.add(pid) } else { self.release(-pid) };
-                let (errno, tracer) = changed.map_or_else(|e| refusal(pid.abs(), &e), |()| (0, 0));
+                let (errno, tracer) = changed.map_or_else(|e| refusal::of(pid.abs(), &e), |()| (0, 0));
                 self.control().targets_changed(errno, tracer);
             }
         }
@@ -170,7 +170,7 @@ impl Tracer {
     /// Lets go of a process: each of its threads at its next stop.
     fn release(&mut self, pid: i32) -> io::Result<()> {
         if self.threads.values().all(|t| t.pid == pid || t.leaving) {
-            return Err(io::Error::from_raw_os_error(ALONE));
+            return Err(io::Error::from_raw_os_error(refusal::ALONE));
         }
         let mut some = false;
         for t in self.threads.values_mut().filter(|t| t.pid == pid) {
