@@ -258,6 +258,27 @@ fn the_kernel_and_the_interpreter_agree() {
     assert!(ran > SCRIPTS / 2 * CLAUSES, "{ran}");
 }
 
+/// A full map that drops keys has room for each new one, and reports none as refused.
+#[test]
+fn old_keys_make_room_for_new_ones() {
+    if !is_possible() {
+        return;
+    }
+    for kind in ["lruhash", "percpulruhash"] {
+        let text = format!("let @m = {kind}(64); tracepoint:t:p {{ @m[args.g] = count(); }}");
+        let loaded = load(compiled(&text).expect("it is right")).expect("it is taken");
+        for last in 0..1000 {
+            let mut words = [0; ARGS.len()];
+            words[arg("g")] = last;
+            assert_eq!(loaded.program.test_run(&words).unwrap(), 0);
+        }
+        let found = loaded.outcome();
+        let keys: Vec<i64> = found.maps[0].1.iter().map(|row| row.key[0].int()).collect();
+        assert!((1..=64).contains(&keys.len()) && keys.contains(&999) && !keys.contains(&0), "{kind}: {keys:?}");
+        assert_eq!(found.refused, 0, "{kind}");
+    }
+}
+
 /// The verifier does not follow each way through a clause by itself.
 #[test]
 fn many_branches_are_no_burden() {

@@ -40,6 +40,29 @@ fn scripts_without_probes_run_by_themselves() {
     });
 }
 
+/// Also a key that a clause only reads was used. A map that was not declared so refuses the new ones.
+#[test]
+fn a_full_map_drops_the_least_recently_used_key_where_it_is_declared_so() {
+    let text = "let @a = lruhash(2); let @b = hash(2);
+        begin { for ($i : 0..3) { @a[$i] = $i; @b[$i] = $i; if ($i == 1 && @a[0] == 0) { continue; } } clear(@b); exit(); }";
+    let out = run(User::Me, &["-q", "-e", text]);
+    assert_eq!(out.out(), "\n\n@a[0]: 0\n@a[2]: 2\n");
+    assert!(out.stderr.contains("@b: full: 1 new keys were refused") && !out.stderr.contains("@a"), "{}", out.stderr);
+    if !lab::kernel_backend_is_possible() {
+        return;
+    }
+    let text = "let @a = lruhash(64); tracepoint:syscalls:sys_enter_close /args.fd >= 1000/ { @a[args.fd] = count(); }";
+    let closes = "python3 -c 'import os\nfor fd in range(1000, 2000):\n try: os.close(fd)\n except OSError: pass'";
+    let out = run(User::Me, &["--explain", "-e", text, "-c", closes]);
+    let keys = out.out().lines().filter(|l| l.starts_with("@a[")).count();
+    assert!((1..=64).contains(&keys) && out.out().contains("@a[1999]: 1\n"), "{}", out.out());
+    assert!(
+        out.stderr.contains("in the kernel, which reports no event") && !out.stderr.contains("refused"),
+        "{}",
+        out.stderr
+    );
+}
+
 #[test]
 fn mistakes_are_shown_where_they_are() {
     for (text, says) in [

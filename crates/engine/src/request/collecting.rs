@@ -59,6 +59,8 @@ struct OneMap {
     parts: Vec<KeyPart>,
     words: usize,
     entries: u32,
+    /// Of its keys, the least recently used one goes where a new one finds it full.
+    drops_keys: bool,
 }
 
 /// What clauses have collected at a key, on one processor.
@@ -260,14 +262,15 @@ impl OneMap {
     fn new(map: &lang::script::ir::Map) -> io::Result<Option<OneMap>> {
         let Some((parts, words)) = layout(map) else { return Ok(None) };
         let entries = u32::try_from(map.entries).unwrap_or(u32::MAX).max(1);
-        let first = empty(&parts, words, entries)?;
+        let drops_keys = map.drops_keys();
+        let first = empty(&parts, words, entries, drops_keys)?;
         let outer = Map::array_of("script_map", &first, 1)?;
         outer.put_map(&[0; 4], &first)?;
-        Ok(Some(OneMap { outer, inner: Mutex::new(first), parts, words, entries }))
+        Ok(Some(OneMap { outer, inner: Mutex::new(first), parts, words, entries, drops_keys }))
     }
 
     fn empty(&self) -> io::Result<Map> {
-        empty(&self.parts, self.words, self.entries)
+        empty(&self.parts, self.words, self.entries, self.drops_keys)
     }
 
     /// All that a map holds.
@@ -297,14 +300,14 @@ impl OneMap {
 }
 
 /// A map that holds nothing.
-fn empty(parts: &[KeyPart], words: usize, entries: u32) -> io::Result<Map> {
+fn empty(parts: &[KeyPart], words: usize, entries: u32, drops_keys: bool) -> io::Result<Map> {
     let value_size = 8 * words as u32;
     if parts.is_empty() {
         return Map::per_cpu_array("script_value", value_size, 1);
     }
     let key_size = parts.iter().map(|p| p.size() as u32).sum();
-    let spec = |flags| MapSpec {
-        kind: MapKind::PerCpuHash,
+    let spec = |kind, flags| MapSpec {
+        kind,
         name: "script_keys",
         key_size,
         value_size,
@@ -313,8 +316,12 @@ fn empty(parts: &[KeyPart], words: usize, entries: u32) -> io::Result<Map> {
         inner: None,
         types: None,
     };
+    // The kernel makes a map that drops keys with the memory for all of them (htab_map_alloc_check, kernel/bpf/hashtab.c, 6.18).
+    if drops_keys {
+        return Map::create(&spec(MapKind::LruPerCpuHash, 0));
+    }
     // Memory is taken when it is needed: from Linux 6.1 on that is safe in any program.
-    Map::create(&spec(if sys::proc::kernel_is_at_least(6, 1) { NO_PREALLOC } else { 0 }))
+    Map::create(&spec(MapKind::PerCpuHash, if sys::proc::kernel_is_at_least(6, 1) { NO_PREALLOC } else { 0 }))
 }
 
 #[cfg(test)]

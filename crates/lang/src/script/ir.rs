@@ -103,6 +103,11 @@ impl Map {
     pub fn is_of_threads(&self) -> bool {
         self.name.starts_with(OF_THREADS)
     }
+
+    /// When it is full, a new key takes the place of the least recently used one.
+    pub fn drops_keys(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("lruhash" | "percpulruhash"))
+    }
 }
 
 /// A place of a script that writes with a format.

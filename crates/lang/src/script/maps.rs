@@ -1,12 +1,12 @@
-//! Maps in memory: what is collected, and in which order it is shown.
-//!
-//! Invariant: a map has at most as many keys as it was declared to have; what does not fit is refused and counted.
+//! Maps in memory: what is collected, and in which order it is shown. Their keys are in `store.rs`.
+
+mod store;
 
 use super::ir;
 use super::types::{Aggregate, Type};
 use super::value::Value;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+pub(super) use store::Store;
 
 /// What a map holds at a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,80 +44,6 @@ pub struct Row {
     pub key: Vec<Value>,
     /// What it holds.
     pub held: Held,
-}
-
-/// A map.
-#[derive(Debug)]
-pub(super) struct Store {
-    keys: HashMap<Box<[u8]>, Held>,
-    most: usize,
-    /// How many new keys did not fit.
-    pub refused: u64,
-}
-
-impl Store {
-    pub fn new(map: &ir::Map) -> Store {
-        Store { keys: HashMap::new(), most: usize::try_from(map.entries).unwrap_or(usize::MAX), refused: 0 }
-    }
-
-    pub fn get(&self, key: &[u8]) -> Option<&Held> {
-        self.keys.get(key)
-    }
-
-    /// What is at a key, which is made where there is none. None: the map is full.
-    pub fn at(&mut self, key: &[u8], new: impl FnOnce() -> Held) -> Option<&mut Held> {
-        if !self.keys.contains_key(key) {
-            if self.keys.len() >= self.most {
-                self.refused += 1;
-                return None;
-            }
-            self.keys.insert(key.into(), new());
-        }
-        self.keys.get_mut(key)
-    }
-
-    /// Adds what somebody else has collected at a key.
-    pub fn merge(&mut self, ty: &Type, key: &[u8], words: &[u64]) {
-        if words.iter().any(|n| *n != 0)
-            && let Some(held) = self.at(key, || Held::new(ty))
-        {
-            held.merge(ty, words);
-        }
-    }
-
-    pub fn remove(&mut self, key: &[u8]) -> bool {
-        self.keys.remove(key).is_some()
-    }
-
-    pub fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    pub fn clear(&mut self) {
-        self.keys.clear();
-    }
-
-    pub fn zero(&mut self, ty: &Type) {
-        self.keys.values_mut().for_each(|h| *h = Held::new(ty));
-    }
-
-    /// All pairs, in the order of their keys' bytes.
-    pub fn pairs(&self) -> Vec<(&[u8], &Held)> {
-        let mut all: Vec<_> = self.keys.iter().map(|(k, h)| (&**k, h)).collect();
-        all.sort_by_key(|p| p.0);
-        all
-    }
-
-    /// Its lines, as they are shown: the last `top`, or all.
-    pub fn rows(&self, map: &ir::Map, top: usize) -> Vec<Row> {
-        let mut rows: Vec<Row> =
-            self.keys.iter().map(|(k, h)| Row { key: parts(k, &map.key), held: h.clone() }).collect();
-        rows.sort_by(|a, b| order(map, a, b));
-        if top > 0 && rows.len() > top {
-            rows.drain(..rows.len() - top);
-        }
-        rows
-    }
 }
 
 /// The order in which lines of a map are shown.

@@ -274,10 +274,10 @@ impl Machine {
         all.filter(|(_, s)| s.refused > 0).map(|(m, s)| (m.name.as_str(), s.refused))
     }
 
-    /// Whether a map has as many keys as fit into it.
+    /// Whether a map has, or once had, as many keys as fit into it, and refuses others.
     pub fn is_full(&self, name: &str) -> bool {
         let mut all = self.program.maps.iter().zip(&self.stores);
-        all.any(|(m, s)| m.name == name && s.len() as u64 >= m.entries)
+        all.any(|(m, s)| m.name == name && s.is_full())
     }
 
     /// What speculations have lost: those that were not opened, because too many were, and lines that there was no room for.

@@ -40,7 +40,9 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
     let mut all: Vec<Of> = Vec::new();
     for (nth, enabling) in enablings.iter().enumerate() {
         if let What::Probe(probe) = &enabling.what
-            && let Some(clauses) = clauses_of(program, places, probe, from, |c| can_collect(program, c))
+            && let Some(clauses) = clauses_of(program, places, probe, from, |c| {
+                can_collect(program, c) && may_drop_keys(program, probe, c)
+            })
         {
             all.push(Of { nth, clauses });
         }
@@ -93,6 +95,15 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
         }
     }
     Some(collected)
+}
+
+/// Whether a clause may use its maps at a probe. The kernel does not guard the lock of a map that drops keys against programs that run
+/// while it is held (kernel/bpf/bpf_lru_list.c, 6.18): those of counters' interrupts, of the tracepoints of locks, and of functions
+/// that take locks or keep the map.
+fn may_drop_keys(program: &Program, probe: &ProbeEnabling, clause: &Clause) -> bool {
+    const WITHIN: [&str; 6] = ["hardware:", "contention_", "spin_", "tracepoint:lock:", "lru", "htab"];
+    let drops = program.clauses[clause.number].maps.iter().any(|m| program.maps[*m].drops_keys());
+    !drops || probe.classes().iter().all(|class| WITHIN.iter().all(|part| !class.probe().contains(part)))
 }
 
 /// The clauses of an enabling, if all of them fit, with values from there.

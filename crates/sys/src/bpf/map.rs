@@ -24,6 +24,7 @@ pub enum MapKind {
     PerCpuArray = 6,
     StackTrace = 7,
     LruHash = 9,
+    LruPerCpuHash = 10,
     ArrayOfMaps = 12,
     HashOfMaps = 13,
     RingBuf = 27,
@@ -33,9 +34,19 @@ pub enum MapKind {
 impl MapKind {
     fn from_number(kind: u32) -> Option<MapKind> {
         use MapKind::*;
-        let plain = [Hash, Array, ProgramArray, PerCpuHash, PerCpuArray, StackTrace, LruHash];
+        let plain = [Hash, Array, ProgramArray, PerCpuHash, PerCpuArray, StackTrace, LruHash, LruPerCpuHash];
         let mut all = plain.into_iter().chain([ArrayOfMaps, HashOfMaps, RingBuf, TaskStorage]);
         all.find(|k| *k as u32 == kind)
+    }
+
+    /// It holds one value for each CPU.
+    fn is_per_cpu(self) -> bool {
+        matches!(self, MapKind::PerCpuHash | MapKind::LruPerCpuHash | MapKind::PerCpuArray)
+    }
+
+    /// Bytes that a lookup fills, where values have this size.
+    fn block(self, value_size: usize) -> io::Result<usize> {
+        Ok(if self.is_per_cpu() { stride(value_size) * processors::possible()?.len() } else { value_size })
     }
 }
 
@@ -104,12 +115,7 @@ impl Map {
         if let Some((btf, key, value)) = spec.types {
             attr = attr.fd(at::MAP_BTF_FD, btf).u32(at::MAP_KEY_TYPE, key).u32(at::MAP_VALUE_TYPE, value);
         }
-        let block = match spec.kind {
-            MapKind::PerCpuHash | MapKind::PerCpuArray => {
-                stride(spec.value_size as usize) * processors::possible()?.len()
-            }
-            _ => spec.value_size as usize,
-        };
+        let block = spec.kind.block(spec.value_size as usize)?;
         // SAFETY: no addresses in it.
         let fd = unsafe { call_fd(Command::MapCreate, &mut attr) }?;
         let (key_size, value_size) = (spec.key_size as usize, spec.value_size as usize);
@@ -191,10 +197,7 @@ impl Map {
         let info = super::info::map(&fd).map_err(|_| io::ErrorKind::InvalidData)?;
         let kind = MapKind::from_number(info.kind).ok_or(io::ErrorKind::InvalidData)?;
         let (key_size, value_size) = (info.key_size as usize, info.value_size as usize);
-        let block = match kind {
-            MapKind::PerCpuHash | MapKind::PerCpuArray => stride(value_size) * processors::possible()?.len(),
-            _ => value_size,
-        };
+        let block = kind.block(value_size)?;
         Ok(Map { fd, kind, key_size, value_size, entries: info.entries, block, has_reader: false.into() })
     }
 
@@ -286,7 +289,7 @@ impl Map {
 
     /// The values of `key` on the possible CPUs, in the order of [`processors::possible`]; none: no such key.
     pub fn lookup_per_cpu(&self, key: &[u8]) -> io::Result<Option<Vec<Vec<u8>>>> {
-        if !matches!(self.kind, MapKind::PerCpuArray | MapKind::PerCpuHash) {
+        if !self.kind.is_per_cpu() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut block = vec![0; self.block];

@@ -43,7 +43,7 @@ impl Run<'_> {
             },
             Kind::Var(i) => self.vars[*i].as_ref().map_or(0, Value::int),
             Kind::Int(i) => i.eval(self)?,
-            Kind::HasKey(m, key) => self.with_key(key, |run, key| run.stores[*m].get(key).is_some())?.into(),
+            Kind::HasKey(m, key) => self.with_key(key, |run, key| run.stores[*m].read(key).is_some())?.into(),
             Kind::Delete(m, key) => {
                 let had = self.with_key(key, |run, key| run.stores[*m].remove(key))?;
                 self.keep_count(*m, had);
@@ -57,7 +57,7 @@ impl Run<'_> {
             }
             Kind::Find(m, key, var) => {
                 let ty = &self.clause.vars[*var];
-                match self.with_key(key, |run, key| run.stores[*m].get(key).map(|h| h.read(ty)))? {
+                match self.with_key(key, |run, key| run.stores[*m].read(key).map(|h| h.read(ty)))? {
                     Some(v) => {
                         self.vars[*var] = Some(v);
                         1
@@ -100,7 +100,7 @@ impl Run<'_> {
             Kind::Var(i) => self.vars[*i].clone().unwrap_or_else(|| Value::zero(&e.ty)),
             Kind::Map(m, key) => {
                 let ty = &e.ty;
-                self.with_key(key, |run, key| run.stores[*m].get(key).map(|h| h.read(ty)))?
+                self.with_key(key, |run, key| run.stores[*m].read(key).map(|h| h.read(ty)))?
                     .unwrap_or_else(|| Value::zero(ty))
             }
             Kind::Choice(c, a, b) => {
