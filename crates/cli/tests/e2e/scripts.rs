@@ -73,10 +73,7 @@ fn mistakes_are_shown_where_they_are() {
         ),
         ("heap:new { @ = count(); }", "stdin:1:1-9: ERROR: heap:new: no such probe"),
         ("process:die { @ = count(); }", "stdin:1:1-12: ERROR: process:die: no such event of processes"),
-        (
-            "software:page-faults:1 { @[usermode] = count(); }",
-            "stdin:1:1: ERROR: 'usermode' is not known at software:page-faults:1",
-        ),
+        ("process:exec { @[strace] = count(); }", "stdin:1:1: ERROR: 'strace' is not known at process:exec"),
         ("function:main { @ = max(dur); }", "stdin:1:1: ERROR: 'dur' is not known at function:main"),
     ] {
         let out = run(User::Me, &["-e", text, "-c", "true"]);
@@ -100,6 +97,68 @@ fn mistakes_are_shown_where_they_are() {
     if lab::is_root() {
         let out = run(User::Nobody, &["-e", "tracepoint:sched:sched_switch { @ = count(); }"]);
         assert!(out.code() == 125 && out.stderr.contains("-c COMMAND, -p PID"), "{}", out.stderr);
+    }
+}
+
+/// `strace` is the line of `trace`, without its columns.
+#[test]
+fn a_clause_has_the_line_of_its_event() {
+    let Some(program) = testkit::compile("gcc", "cookbook_shop", "cookbook/shop.c", &["-g", "-O1"]) else { return };
+    let seen = |user, dir: &std::path::Path, args: &[&str]| {
+        let out = lab::run(lab::trapline(user, &[&["run", "-q"], args].concat()).current_dir(dir));
+        assert_eq!(out.code(), 0, "{args:?} {}", out.stderr);
+        out.out()
+    };
+    let calls = "syscall:write,syscall:close { @[strace] = count(); } process:exit { @[strace] = count(); }";
+    let functions = format!("{calls} function:order {{ @[strace] = count(); }}");
+    lab::each_user(|user| {
+        let dir = lab::scratch();
+        testkit::open_to_all(&dir, 0o777);
+        let out = seen(user, &dir, &["-e", &functions, "-c", &format!("{program} 3")]);
+        let of_calls = ["write(3, \"order\\n\", 6) = 6]: 3\n", "close(3) = 0]: ", "+++ exited with 0 +++]: 1\n"];
+        for line in of_calls.iter().chain(&["function:order:entry()]: 3\n"]) {
+            assert!(out.contains(&format!("@[{line}")), "{line} {out}");
+        }
+        let entry = "tracepoint:syscalls:sys_enter_write { printf(\"%s\\n\", strace); exit(); }";
+        let out = seen(user, &dir, &["-e", entry, "-c", &format!("{program} 1")]);
+        let starts = ["write(3, \"order\\n\", 6)\n", "tracepoint:syscalls:sys_enter_write("];
+        assert!(starts.iter().any(|line| out.starts_with(line)), "{out}");
+        let args = ["record", "-q", "-o", "trace", "-e", "write,close", &program, "3"];
+        assert_eq!(lab::run(lab::trapline(user, &args).current_dir(&dir)).code(), 0);
+        let out = seen(user, &dir, &["--trace", "trace", "-e", calls]);
+        assert!(of_calls.iter().all(|line| out.contains(&format!("@[{line}"))), "{out}");
+        let short = "config = { max_strlen = 12 } syscall:write { @[strace] = count(); }";
+        let out = seen(user, &dir, &["-e", short, "-c", &program]);
+        assert!(out.contains("@[write(3, \"or]: 20\n"), "{out}");
+    });
+}
+
+/// In the kernel, in trapline, and where it is known without looking.
+#[test]
+fn whether_the_processor_was_in_user_mode() {
+    let out = run(
+        User::Me,
+        &["-q", "-e", "begin { @[usermode] = count(); } interval:ms:1 { @[usermode] = count(); exit(); }"],
+    );
+    assert_eq!(out.out(), "\n\n@[true]: 2\n");
+    if lab::is_root() {
+        let out = run(User::Nobody, &["-e", "profile:hz:99 { @[usermode] = count(); }", "-c", "true"]);
+        assert!(out.code() == 2 && out.stderr.contains("registers of the kernel are for root"), "{}", out.stderr);
+    }
+    let Some(program) = testkit::compile("gcc", "cookbook_hot", "cookbook/hot.c", &["-g", "-O1", "-pthread"]) else {
+        return;
+    };
+    if !lab::kernel_backend_is_possible() {
+        return;
+    }
+    let text = "profile:hz:199 { @samples[usermode] = count(); }
+        software:page-faults:1 /usermode/ { @faults = count(); } software:context-switches:1 { @switches[usermode] = count(); }";
+    for failures in [&["-q"][..], &["-q", "-k"]] {
+        let out = run(User::Me, &[failures, &["-e", text, "-c", &program]].concat()).out();
+        let [samples, faults, switches] = ["@samples[true]: ", "@faults: ", "@switches[false]: "];
+        assert!([samples, faults, switches].iter().all(|line| out.contains(line)), "{out}");
+        // A thread is switched by the kernel alone.
+        assert!(!out.contains("@switches[true]"), "{out}");
     }
 }
 

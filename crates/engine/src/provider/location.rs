@@ -42,7 +42,7 @@ pub enum ArgLocation {
 /// A register, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The whole register's name: one of [`REGISTERS`].
+    /// The whole register's name: one of [`REGISTERS`], or that of [`CODE_SEGMENT`].
     pub name: &'static str,
     /// The first byte that counts.
     pub first: u8,
@@ -54,6 +54,9 @@ pub struct Register {
 pub const REGISTERS: [&str; 17] = [
     "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "rip", "rsp",
 ];
+
+/// The code segment, whose lowest bits say in which mode the processor is. No argument is in it.
+pub const CODE_SEGMENT: Register = Register { name: "cs", first: 0, bytes: 8 };
 
 /// Registers of arguments, in order (System V ABI for x86-64, 3.2.3).
 pub const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];

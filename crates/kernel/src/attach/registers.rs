@@ -6,7 +6,7 @@ use engine::provider::location::{ARGUMENTS, RESULT};
 
 /// Offset of a register in `struct pt_regs` (arch/x86/include/asm/ptrace.h, 6.18).
 fn offset(name: &str) -> Option<i16> {
-    const OFFSETS: [(&str, i16); 17] = [
+    const OFFSETS: [(&str, i16); 18] = [
         ("r15", 0),
         ("r14", 8),
         ("r13", 16),
@@ -23,6 +23,7 @@ fn offset(name: &str) -> Option<i16> {
         ("rsi", 104),
         ("rdi", 112),
         ("rip", 128),
+        ("cs", 136),
         ("rsp", 152),
     ];
     OFFSETS.iter().find(|r| r.0 == name).map(|r| r.1)
@@ -60,11 +61,11 @@ pub fn value(at: &ArgLocation, size: u8, signed: bool) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::provider::location::{REGISTERS, Register};
+    use engine::provider::location::{CODE_SEGMENT, REGISTERS, Register};
 
     #[test]
     fn every_register_of_the_catalogue_is_in_the_context() {
-        assert!(REGISTERS.iter().all(|name| offset(name).is_some()));
+        assert!(REGISTERS.iter().chain([&CODE_SEGMENT.name]).all(|name| offset(name).is_some()));
         let at = |name: &str| value(&ArgLocation::Register(Register::named(name).unwrap()), 8, false).unwrap();
         assert_eq!(at("ah"), Value::Context { off: 81, size: 1, signed: false });
         assert_eq!(at("r15w"), Value::Context { off: 0, size: 2, signed: false });

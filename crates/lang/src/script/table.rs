@@ -142,8 +142,8 @@ rows! {
     "retval" Value "" Depends, "a probe at a return, or a span", "result";
     "dur" Value "" U64, "a span", "ns from start to end";
     "args" Value "" Depends, "a probe with named arguments", "the arguments: args.NAME, or all of them";
-    "strace" Value "" Text(0), "an event of trapline", "the event as `trapline trace` shows it";
-    "usermode" Value "" Bool, "root", "whether the processor was in user mode";
+    "strace" Value "" Text(0), "an event", "the event as `trapline trace` shows it; not at process:fork and process:exec, which have no line there";
+    "usermode" Value "" Bool, "root at probes that are not in a program's code", "whether the processor was in user mode, at profile:, software:, hardware:, watchpoint: and kprobe:; true in a program's code, and at begin, end and intervals";
     "rand" Value "" U32, "", "a random number";
     "kstack" Value "mode:name? limit:literal?" Gives::Stack(Space::Kernel), "root", "the kernel's stack; modes are bpftrace, perf, raw";
     "ustack" Value "mode:name? limit:literal?" Gives::Stack(Space::User), "", "the process's stack; modes are bpftrace, perf, raw";

@@ -7,7 +7,7 @@
 
 use super::catalogue::{APART, As, Catalogue, Kind, Known, in_files, process};
 use engine::capture::captures;
-use engine::provider::location::{REGISTERS, Register};
+use engine::provider::location::{CODE_SEGMENT, REGISTERS, Register};
 use engine::provider::{Probe, quoting};
 use engine::request::functions::Values;
 use engine::request::parse::is_probe;
@@ -347,10 +347,17 @@ fn has_registers(point: &Point) -> bool {
     is_in_file(point) || matches!(name, "kprobe" | "kretprobe") || OF_EVENTS.contains(&name)
 }
 
+/// Whether `trapline trace` has a line for an event of a probe.
+fn has_line(point: &Point) -> bool {
+    let is_of_process = point.provider.name == "process";
+    !point.is_own() && (!is_of_process || point.parts.first().is_some_and(|name| !matches!(&**name, "fork" | "exec")))
+}
+
 /// The register of a name, with or without the letter that the whole one begins with.
 pub fn register(name: &str) -> Option<Register> {
     let whole = |name: &str| REGISTERS.contains(&name).then(|| Register::named(name)).flatten();
-    whole(name).or_else(|| whole(&format!("r{name}")))
+    let of_code = (name == CODE_SEGMENT.name).then_some(CODE_SEGMENT);
+    whole(name).or_else(|| whole(&format!("r{name}"))).or(of_code)
 }
 
 /// What of a leaf no event of a clause has, and what to do about it.
@@ -365,6 +372,8 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
             let todo = "they are ax, bx, cx, dx, si, di, bp, sp, ip and r8 to r15";
             return Some((format!("'{name}' is no register"), todo));
         }
+        // `usermode` reads it.
+        What::Register(name) if name == CODE_SEGMENT.name && rights::is_root() => "usermode".into(),
         What::Register(_) if !rights::is_root() && !clause.points.iter().all(is_in_file) => {
             return Some(("registers of the kernel are for root".into(), "run trapline as root"));
         }
@@ -384,6 +393,7 @@ pub fn unknown(program: &Program, leaf: &Leaf, clause: &lang::script::ir::Clause
         "pid" | "tid" | "uid" | "gid" | "username" | "comm" | "ncpus" | "nsecs" | "elapsed" | "probe" | "probetype"
         | "func" | "host" | "trace" => true,
         "kstack" | "ustack" => has_stacks(),
+        "strace" => points().all(has_line),
         "cpid" => points().all(|p| p.provider.name != "begin"),
         "numaid" | "cgroup" if points().all(Point::is_own) => true,
         "curtask" if points().all(Point::is_own) => rights::is_root(),

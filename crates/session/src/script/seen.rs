@@ -14,7 +14,7 @@ use events::{Event, Schema};
 use lang::script::ir::{Hoisted, Kind, Leaf, What};
 use lang::script::run::{self, Datum};
 use lang::script::types::Type;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 /// Where a value comes from.
@@ -50,6 +50,8 @@ pub enum Get {
     Id(i64),
     /// A string that is the same for all events of the class.
     Own(String),
+    /// The event's line in a view.
+    Line,
     /// Events do not have it.
     Nothing,
 }
@@ -159,6 +161,7 @@ pub fn gets(
         },
         What::Value("probe") => Get::Own(schema.probe().into_owned()),
         What::Value("probetype") => Get::Own(schema.probe().split(':').next().unwrap_or_default().into()),
+        What::Value("strace") => Get::Line,
         What::Value("func") => match schema.name.starts_with("function:") {
             true => schema.arg("function").map_or(Get::Nothing, Get::Text),
             false => Get::Own(schema.probe().rsplit(':').next().unwrap_or_default().into()),
@@ -259,6 +262,8 @@ pub struct Seen<'a> {
     pub child: Option<u32>,
     /// Where the events of all are from, unless they are of several traces.
     pub origin: &'a Origin,
+    /// The event's line, once it was wanted.
+    pub line: OnceCell<Vec<u8>>,
 }
 
 impl Seen<'_> {
@@ -268,6 +273,15 @@ impl Seen<'_> {
 
     fn origin(&self) -> &Origin {
         self.world.origin(self.ev.pid()).unwrap_or(self.origin)
+    }
+
+    /// The event as `trapline trace` shows it: at the entry of a call what is known then.
+    fn line(&self) -> &[u8] {
+        self.line.get_or_init(|| {
+            let mut line = Vec::new();
+            views::text::shown(self.ev, self.world, self.role == As::Entry, &mut line);
+            line
+        })
     }
 
     fn named(&self, name: &str) -> Option<Datum<'_>> {
@@ -297,7 +311,7 @@ impl Seen<'_> {
 }
 
 impl run::Event for Seen<'_> {
-    fn leaf(&self, index: usize, _: &Leaf) -> Option<Datum<'_>> {
+    fn leaf(&self, index: usize, leaf: &Leaf) -> Option<Datum<'_>> {
         match self.gets.get(index)? {
             Get::Named(name) => self.named(name),
             Get::Arg(i) => Some(Datum::Int(self.ev.arg(*i) as i64)),
@@ -309,6 +323,11 @@ impl run::Event for Seen<'_> {
             Get::Returned => Some(Datum::Int(self.called?.result()?)),
             Get::Id(n) => Some(Datum::Int(*n)),
             Get::Own(text) => Some(Datum::Text(text.as_bytes(), false)),
+            Get::Line => {
+                let most = if let Type::Str(n) = leaf.ty { n as usize } else { usize::MAX };
+                let (line, all) = (self.line(), self.line().len());
+                Some(Datum::Text(&line[..all.min(most)], all > most))
+            }
             Get::Stack(i, most) => {
                 let id = self.stacks.borrow_mut().read(self.ev.arg(*i), *most, self.ev.time(), self.world);
                 Some(Datum::Of(id, self.ev.pid()))

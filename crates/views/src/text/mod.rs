@@ -218,6 +218,18 @@ impl Text {
 /// ns
 const SECOND: u64 = 1_000_000_000;
 
+/// Appends an event without its thread, its time and the columns of lines; a call that is `entered`, with what is known then. Nothing for an
+/// event that no line is about.
+pub fn shown(ev: &Event<'_>, names: &dyn Names, entered: bool, out: &mut Vec<u8>) {
+    let opts = Options { column: 0, ..Options::default() };
+    match ev.schema.class {
+        events::Class::Syscall if entered => call::entered(ev, names, &opts, out),
+        events::Class::Syscall => call::complete(ev, names, &opts, out.len(), out),
+        events::Class::Probe => call::probe(ev, names, &opts, out),
+        _ => process::line(ev, &opts, out),
+    }
+}
+
 /// Whether a thread has ended, or is replaced.
 fn is_end(ev: &Event<'_>) -> bool {
     [P_EXIT.id, P_SUPERSEDED.id].contains(&ev.schema.id)

@@ -2,12 +2,13 @@
 
 use super::super::attach::{Arguments, Point};
 use super::super::headers;
-use super::super::ir::{Expr, Int, Kind, Leaf, Op, What};
+use super::super::ir::{Cond, Expr, Int, Kind, Leaf, Op, What};
 use super::super::table::{self, Class, Row};
 use super::super::types::{self, Space, Type};
-use super::expr::{computed, constant, make, number};
+use super::expr::{computed, constant, make, number, truth_value};
 use super::{Checker, MAX_LEAVES, bounded};
 use crate::diag::{Code, Diagnostic, Span, quote};
+use crate::ir::Cmp;
 use crate::names::{self, Found};
 use crate::tokens::Result;
 
@@ -130,6 +131,7 @@ impl Checker<'_> {
                 };
             }
             "ppid" | "pcomm" if self.knows_task() => return self.of_task(r.name, ty, span),
+            "usermode" => return self.usermode(span),
             "rand" => return Ok(make(Kind::Call("rand", Vec::new()), ty)),
             "func" => self.has(span, r.name, |a| a != Arguments::None, "a function")?,
             _ => {}
@@ -154,6 +156,18 @@ impl Checker<'_> {
             Some(cast) => Ok(computed(x.int().cast(cast), ty)),
             None => self.text_at(x, None),
         }
+    }
+
+    /// Whether the processor was in user mode: the two lowest bits of the code segment are the privilege level (Intel SDM 3A, 5.5). Code
+    /// of a program, and trapline itself at probes of its own, are in no other mode.
+    fn usermode(&mut self, span: Span) -> Result<Expr> {
+        let of_program = |p: &Point| matches!(p.provider.name, "uprobe" | "uretprobe" | "usdt" | "function" | "heap");
+        if !self.points.is_empty() && self.points.iter().all(|p| p.is_own() || of_program(p)) {
+            return Ok(truth_value(Cond::Const(true)));
+        }
+        let segment = self.leaf(What::Register("cs".into()), Type::UINT, span)?;
+        let level = Int::binary(Op::And, segment.int(), Int::Const(3));
+        Ok(truth_value(Cond::compare(Cmp::Eq, level, Int::Const(3))))
     }
 
     /// All probes of the clause have it.

@@ -223,3 +223,17 @@ fn numbers_of_threads_are_those_of_their_trace() {
     assert_eq!((n, thread), (2, true), "{text}");
     assert!(text.contains("write @a[trace, tid]") && text.contains("write @c[trace, pid]"), "{text}");
 }
+
+#[test]
+fn the_mode_of_the_processor_is_read_where_it_is_not_known() {
+    check(
+        "profile:hz:99 { @[usermode] = count(); } begin, uprobe:/bin/x:f, heap:malloc { @[usermode] = count(); } begin, kprobe:f /!usermode/ { @n++; }",
+        expect![[r#"
+            profile:hz:99 <Register("cs"): uint64>
+            begin, uprobe:/bin/x:f, heap:malloc
+            begin, kprobe:f <Register("cs"): uint64>
+            @[bool]: count()
+            @n[]: int64
+        "#]],
+    );
+}

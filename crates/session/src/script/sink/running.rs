@@ -14,7 +14,7 @@ use events::names::Names as _;
 use events::{Event as Happened, Schema};
 use lang::script::ir::What;
 use lang::script::run::{Host, Machine};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 impl Script {
@@ -150,7 +150,8 @@ impl Script {
                 return;
             }
             script.with_host(Some(world), ev.time(), |machine, host, stacks| {
-                let seen = Seen { ev, world, gets, role: *role, started, duration, called, stacks, child, origin };
+                let (role, line) = (*role, OnceCell::new());
+                let seen = Seen { ev, world, gets, role, started, duration, called, stacks, child, origin, line };
                 machine.run(*clause, &seen, host);
             });
         };
