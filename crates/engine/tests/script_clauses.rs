@@ -17,7 +17,7 @@ use std::sync::Arc;
 use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
 use sys::processors::{self, Processors};
 use testkit::clauses::{ARGS, script, word};
-use testkit::{Random, skip};
+use testkit::skip;
 
 const NAMES: [&str; 4] = ["pid", "tid", "uid", "gid"];
 const SCRIPTS: usize = 100;
@@ -115,7 +115,8 @@ struct Loaded {
     program: Program,
 }
 
-fn load(script: Script) -> Option<Loaded> {
+/// `whose`: what is said where the verifier refuses it.
+fn load(script: Script, whose: &str) -> Option<Loaded> {
     let clauses = clauses_of(&script);
     let (numbers, maps) = (clauses.iter().map(|c| c.number).collect::<Vec<_>>(), vec![true; script.maps.len()]);
     let collected = Collected::new(Arc::new(script), &numbers, maps);
@@ -127,7 +128,7 @@ fn load(script: Script) -> Option<Loaded> {
         Ok(program) => program,
         // Too many ways lead through its loops: a session runs its clauses in trapline then.
         Err(e) if e.error.raw_os_error() == Some(E2BIG) && code.to_string().contains("may_goto") => return None,
-        Err(e) => panic!("{e}\n{code}\n{}", &e.log[e.log.len().saturating_sub(4000)..]),
+        Err(e) => panic!("{whose}\n{e}\n{code}\n{}", &e.log[e.log.len().saturating_sub(4000)..]),
     };
     Some(Loaded { collected, clauses: clauses.len(), code, program })
 }
@@ -142,10 +143,9 @@ impl Loaded {
     fn outcome(&self) -> Outcome {
         let script = &self.collected.script;
         let mut machine = Machine::new(script.as_ref().clone(), 1);
-        for map in 0..script.maps.len() {
-            for taken in self.collected.take(map).unwrap() {
-                machine.merge(map, &taken.key, &taken.words);
-            }
+        let maps: Vec<usize> = (0..script.maps.len()).collect();
+        for (map, taken) in maps.iter().zip(self.collected.take_all(&maps)) {
+            taken.unwrap().iter().for_each(|taken| machine.merge(*map, &taken.key, &taken.words));
         }
         let told = self.collected.told();
         machine.bad_read(told.bad_reads);
@@ -224,10 +224,10 @@ fn the_kernel_and_the_interpreter_agree() {
         return skip("root", "in a pid namespace of its own");
     }
     stay_on_a_processor();
-    let mut r = Random::new(7);
     let mut ran = 0;
-    // Many clauses, or few with loops.
-    for clauses in [CLAUSES, 2].repeat(testkit::rounds(SCRIPTS)) {
+    for (round, mut r) in testkit::seeded(7, 2 * SCRIPTS) {
+        // Many clauses, or few with loops.
+        let clauses = r.of(&[CLAUSES, 2]);
         let text = script(&mut r, &NAMES, clauses);
         let Some(program) = compiled(&text) else { continue };
         let mut rounds: Vec<Vec<u64>> = Vec::new();
@@ -240,7 +240,7 @@ fn the_kernel_and_the_interpreter_agree() {
         // refused. Then nothing is learned.
         let mut tries = 0..5;
         loop {
-            let Some(loaded) = load(program.clone()) else { break };
+            let Some(loaded) = load(program.clone(), &round) else { break };
             let mut machine = loaded.interpreter();
             for words in &rounds {
                 assert_eq!(loaded.program.test_run(words).unwrap(), 0);
@@ -250,7 +250,7 @@ fn the_kernel_and_the_interpreter_agree() {
             if kernel.refused > interpreted.refused && tries.next().is_some() {
                 continue;
             }
-            assert_eq!(interpreted, kernel, "{text}");
+            assert_eq!(interpreted, kernel, "{round}\n{text}");
             ran += loaded.clauses;
             break;
         }
@@ -266,7 +266,7 @@ fn old_keys_make_room_for_new_ones() {
     }
     for kind in ["lruhash", "percpulruhash"] {
         let text = format!("let @m = {kind}(64); tracepoint:t:p {{ @m[args.g] = count(); }}");
-        let loaded = load(compiled(&text).expect("it is right")).expect("it is taken");
+        let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
         for last in 0..1000 {
             let mut words = [0; ARGS.len()];
             words[arg("g")] = last;
@@ -288,7 +288,7 @@ fn many_branches_are_no_burden() {
     let one = |i: u64| format!("if (args.a > {i}) {{ $v = {i}; }} if ($v == {i}) {{ $w++; }} ");
     let ifs: String = (0..60).map(one).collect();
     let text = format!("tracepoint:t:p {{ $v = (int64)1; $w = (int64)2; {ifs} if ($w > 3) {{ @[$v] = sum($w); }} }}");
-    let loaded = load(compiled(&text).expect("it is right")).expect("it is taken");
+    let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
     let steps = sys::bpf::info::program(&loaded.program).expect("it is loaded").verified_insns;
     assert!(steps < 50_000, "{steps}");
 }
@@ -308,7 +308,7 @@ fn many_rounds_are_no_burden() {
     let of_while = (1..=900_001).fold(1, |v, i| v ^ i);
     for (loops, sum, rounds) in [(nested, of_nested, 990_000), (one, of_one, 1_000_000), (while_, of_while, 900_000)] {
         let text = format!("tracepoint:t:p {{ $v = (int64)1; $w = (int64)0; {loops} @v = sum($v); @w = sum($w); }}");
-        let loaded = load(compiled(&text).expect("it is right")).expect("it is taken");
+        let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
         let steps = sys::bpf::info::program(&loaded.program).expect("it is loaded").verified_insns;
         assert!(steps < 5_000, "{steps}: {text}");
         // More than once: the kernel's own limit is of one run.

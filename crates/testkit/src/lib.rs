@@ -11,5 +11,5 @@ mod skips;
 pub use dirs::{Scratch, dir, open_to_all};
 pub use programs::{PATH, compile, compiled, has};
 pub use python::python;
-pub use random::{Random, rounds};
+pub use random::{Random, rounds, seeded};
 pub use skips::{is_root, own_pid_namespace, skip};

@@ -40,9 +40,29 @@ pub fn rounds(usual: usize) -> usize {
     usual * std::env::var("TRAPLINE_FUZZ_ROUNDS").map_or(1, |n| n.parse().expect("TRAPLINE_FUZZ_ROUNDS is a number"))
 }
 
+/// The rounds of a test of random inputs, `usual` of them as in [`rounds`]: the numbers of a round follow from `seed`, or from
+/// TRAPLINE_FUZZ_SEED, and from the round. The text says how to repeat a round.
+pub fn seeded(seed: u64, usual: usize) -> impl ExactSizeIterator<Item = (String, Random)> {
+    let of = |n: String| n.parse().expect("TRAPLINE_FUZZ_SEED is a number");
+    let seed: u64 = std::env::var("TRAPLINE_FUZZ_SEED").map_or(seed, of);
+    (0..rounds(usual)).map(move |round| {
+        let own = seed.wrapping_add(round as u64);
+        let how = format!("round {round} of seed {seed}: TRAPLINE_FUZZ_SEED={own} makes it the first");
+        (how, Random::new(Random::new(own).next()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_round_is_the_first_one_of_its_seed() {
+        let first = |seed: u64, round: usize| seeded(seed, round + 1).nth(round).expect("a round").1.next();
+        assert_eq!(first(7, 5), first(12, 0));
+        assert_ne!(first(7, 5), first(7, 6));
+        assert!(seeded(7, 6).nth(5).expect("a round").0.contains("TRAPLINE_FUZZ_SEED="));
+    }
 
     #[test]
     fn numbers_are_those_of_the_algorithm_and_stay_below() {

@@ -273,10 +273,10 @@ fn happened(r: &mut Random) -> Happened {
 
 #[test]
 fn code_and_executor_agree() {
-    let mut r = Random::new(29);
     let (mut ran, mut refused, mut divisions, mut bad_reads) = (0, 0, 0, 0);
-    let rounds = testkit::rounds(2000);
-    for _ in 0..rounds {
+    let all = testkit::seeded(29, 2000);
+    let rounds = all.len();
+    for (round, mut r) in all {
         let clauses = 1 + r.index(3);
         let text = script(&mut r, &NAMES, clauses);
         let Some(program) = compiled(&text) else { continue };
@@ -289,7 +289,7 @@ fn code_and_executor_agree() {
         let events: Vec<Happened> = (0..1 + r.index(8)).map(|_| happened(&mut r)).collect();
         let (found, expected) =
             (collected(&program, clauses.split_at(r.index(clauses.len())), &events), executed(&program, &events));
-        assert_eq!(expected, found, "\n{text}\n{events:x?}\n{}", generated(&program, &clauses));
+        assert_eq!(expected, found, "{round}\n{text}\n{events:x?}\n{}", generated(&program, &clauses));
         refused += found.refused.len();
         divisions += found.divisions.len();
         bad_reads += usize::from(found.bad_reads > 0);
@@ -304,9 +304,9 @@ fn code_and_executor_agree() {
 /// An event is wanted where the predicate of a clause holds.
 #[test]
 fn predicates_and_executor_agree() {
-    let mut r = Random::new(31);
-    let (rounds, mut seen) = (testkit::rounds(1000), [0; 2]);
-    for _ in 0..rounds {
+    let (all, mut seen) = (testkit::seeded(31, 1000), [0; 2]);
+    let rounds = all.len();
+    for (round, mut r) in all {
         let count = 1 + r.index(2);
         let text = script(&mut r, &NAMES[..5], count);
         let Some(program) = compiled(&text) else { continue };
@@ -333,7 +333,7 @@ fn predicates_and_executor_agree() {
             let seen = Seen { event: &event, program: &program, clause, faults: RefCell::default() };
             executor.run(clause, &seen, &mut Outcome::default());
         }
-        assert_eq!(wanted, executor.counts().iter().any(|c| c.rejected == 0), "{text}\n{event:x?}\n{code}");
+        assert_eq!(wanted, executor.counts().iter().any(|c| c.rejected == 0), "{round}\n{text}\n{event:x?}\n{code}");
         seen[usize::from(wanted)] += 1;
     }
     assert!(seen.iter().all(|n| *n > rounds / 50), "{seen:?}");
