@@ -4,6 +4,7 @@
 //! text, and spaces are as many as there are. `<!-- root -->` is for root only, `<!-- with: COMMAND -->` runs beside, as process `$PID`.
 
 use crate::lab::{self, User};
+use lang::script::table::{Class, ROWS, Row};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -192,6 +193,28 @@ fn the_pages_have_enough_and_each_has_what_it_prints() {
             assert!(!r.command.is_empty() && !r.expected.is_empty(), "{r:?}");
         }
     }
+}
+
+/// The names in the scripts of a command, which are in single quotes: no members, no variables, nothing that a script prints.
+fn names(command: &str) -> Vec<&str> {
+    let parts: Vec<&str> = command.split('\'').collect();
+    let scripts = parts.windows(2).filter(|two| two[0].ends_with("-e ")).map(|two| two[1]);
+    let code = scripts.flat_map(|script| script.split('"').step_by(2));
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || ".$@>".contains(c);
+    let words = code.flat_map(|text| text.split(move |c| !is_of_name(c)));
+    words.filter_map(|word| word.split('.').next()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Those that this version does not have are in the reference with what to write instead.
+#[test]
+fn each_name_of_the_reference_is_in_a_command() {
+    let all = recipes(&page(SCRIPTS));
+    let used: Vec<&str> = all.iter().flat_map(|r| names(&r.command)).collect();
+    let is_there = |r: &&Row| !matches!(r.class, Class::Later | Class::Refused);
+    let unused: Vec<&str> = ROWS.iter().filter(is_there).map(|r| r.name).filter(|n| !used.contains(n)).collect();
+    assert_eq!(unused, [""; 0]);
+    let found = names("trapline -e 'begin { @x = str($pid, args.fd); print(\"time\"); }' -c 'cat x'");
+    assert_eq!(found, ["begin", "@x", "str", "$pid", "args", "print"]);
 }
 
 #[test]

@@ -291,7 +291,7 @@ impl Row {
     }
 }
 
-/// The table as a page of the reference: a row for each value and function that this version has.
+/// The table as a page of the reference: a row for each value and function, and what to do instead of those that this version does not have.
 pub fn reference() -> String {
     let mut out = String::new();
     let classes =
@@ -303,6 +303,10 @@ pub fn reference() -> String {
             out.push_str(&format!("| `{}` | {} | {needs} |\n", r.signature(), r.help.replace('|', "\\|")));
         }
         out.push('\n');
+    }
+    out.push_str("#### Not there\n\n| name | what to do instead |\n|---|---|\n");
+    for r in ROWS.iter().filter(|r| matches!(r.class, Later | Refused)) {
+        out.push_str(&format!("| `{}` | {} |\n", r.name, r.help.replace('|', "\\|")));
     }
     out
 }

@@ -549,8 +549,9 @@ fn doubtful() {
 fn the_reference_has_a_row_for_each_name() {
     let page = table::reference();
     for r in table::ROWS {
-        let there = page.contains(&format!("| `{}` |", r.signature()));
-        assert_eq!(there, !matches!(r.class, table::Class::Later | table::Class::Refused), "{}", r.name);
+        let is_there = !matches!(r.class, table::Class::Later | table::Class::Refused);
+        let shown = if is_there { r.signature() } else { r.name.to_string() };
+        assert!(page.contains(&format!("| `{shown}` |")), "{}", r.name);
         assert!(!r.help.is_empty(), "{}", r.name);
     }
 }
