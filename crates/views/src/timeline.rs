@@ -23,6 +23,7 @@ mod operations;
 pub mod overview;
 pub mod perfetto;
 mod processes;
+mod runs;
 mod span_parts;
 pub mod span_table;
 pub mod spans;
@@ -45,15 +46,16 @@ use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
 use curves::Curves;
-use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_INFLIGHT, P_PAUSED, P_RESUMED, P_SIGNAL, P_UNTRACED};
+use events::generated::{P_ATTACH, P_DETACH, P_FD, P_FORK, P_INFLIGHT, P_MAP, P_PAUSED, P_RESUMED};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
-use events::traces::{beside, own};
+use events::traces::beside;
 use events::{Event, functions as records, io_uring, stacks};
 use functions::FunctionRows;
 use operations::Operations;
 use processes::{Command, Processes};
+use runs::{Runs, SWITCH};
 use spans::{Definition, Spans};
 use std::sync::Arc;
 use strings::{Frames, Strings};
@@ -177,10 +179,6 @@ enum Of {
 const MOST_TEXTS: u64 = 400_000;
 /// What a long call is, ns.
 const LONG: u64 = 100_000;
-/// The tracepoint of a switch from one thread to another.
-const SWITCH: &str = "tracepoint:sched:sched_switch";
-/// What a thread does that runs.
-const ON: &str = "on a processor";
 /// Most bytes of strings, and of who begins and wakes whom: as many events have them.
 const MOST_BYTES: usize = 1 << 29;
 /// Files and sockets whose names are remembered: of more, they are made anew.
@@ -207,8 +205,7 @@ pub struct Timeline {
     spans: Spans,
     operations: Operations,
     curves: Curves,
-    /// Threads that are on a processor, or off it, since when, and in which state they went.
-    switched: Table<u32, (u64, &'static str)>,
+    runs: Runs,
     /// From thread to thread: time, both, and 0 of a child, 1 of a thread that was woken.
     flows: Vec<[u64; 4]>,
     /// Children that no event has come of.
@@ -248,7 +245,7 @@ impl Timeline {
             spans: Spans::default(),
             operations: Operations::default(),
             curves: Curves::default(),
-            switched: Table::default(),
+            runs: Runs::default(),
             flows: Vec::new(),
             children: Table::default(),
             calls_by_id: Vec::new(),
@@ -417,62 +414,6 @@ impl Timeline {
         self.rows.of(Of::Thread(thread), kind, 0).push(&item);
     }
 
-    /// A switch from one thread to another.
-    fn switch(&mut self, ev: &Event<'_>, names: &dyn Names) {
-        /// States of a thread that goes off the processor: `TASK_*` of `include/linux/sched.h`, as the tracepoint gives them.
-        fn state(bits: u64) -> &'static str {
-            match bits & 0xff {
-                0 => "waits for a processor",
-                b if b & 2 != 0 => "waits in the kernel, uninterruptible",
-                b if b & 1 != 0 => "waits",
-                b if b & 0xc != 0 => "stopped",
-                _ => "off a processor",
-            }
-        }
-        let (from, to, time) = (ev.value_of("prev_pid") as u32, ev.value_of("next_pid") as u32, ev.time());
-        for (tid, next) in [(from, state(ev.value_of("prev_state"))), (to, ON)] {
-            let before = self.switched.insert(tid, (time, next));
-            let Some(thread) = self.processes.known(tid) else { continue };
-            let first = self.processes.threads()[thread].first;
-            let (since, was) = before.unwrap_or((first, if next == ON { "off a processor" } else { ON }));
-            // It goes off the processor, and nothing says when it has come back there.
-            let was = if next != ON && was != ON { "off a processor, and on one" } else { was };
-            self.ran(thread, since, time, was);
-            // Each machine has processors of its own: of several traces, a number says nothing.
-            if was == ON
-                && let Some(cpu) = names.cpu().filter(|_| names.origin(ev.tid()).is_none())
-            {
-                self.ran_on(cpu, thread, since, time);
-            }
-        }
-    }
-
-    /// A thread was in a state.
-    fn ran(&mut self, thread: usize, since: u64, until: u64, state: &str) {
-        let (name, length) = (self.strings.number(state), until.saturating_sub(since));
-        self.rows.of(Of::Thread(thread), Kind::Run, 0).push(&Item { start: since, length, name, ..Item::default() });
-    }
-
-    /// A thread was on a processor.
-    fn ran_on(&mut self, cpu: u32, thread: usize, since: u64, until: u64) {
-        let Some(of) = self.processes.threads().get(thread).filter(|t| own(t.tid) != 0) else { return };
-        let name = self.strings.number(&format!("{} {}", of.name, own(of.tid)));
-        let (length, subject) = (until.saturating_sub(since), thread as u64 + 1);
-        let row = self.rows.of(Of::Cpu(cpu), Kind::Cpu, cpu);
-        row.push(&Item { start: since, length, name, subject, ..Item::default() });
-    }
-
-    /// A thread has done something. It is on a processor, though its switch to there may not be in the trace: a recording of a command has
-    /// those that its own threads make.
-    fn runs(&mut self, ev: &Event<'_>, thread: usize) {
-        if let Some(state) = self.switched.get_mut(&ev.tid())
-            && state.1 != ON
-        {
-            let (since, was) = std::mem::replace(state, (ev.time(), ON));
-            self.ran(thread, since, ev.time(), was);
-        }
-    }
-
     /// The session was stopped, or runs again. Several streams say it.
     fn paused(&mut self, ev: &Event<'_>) {
         let time = ev.time();
@@ -494,8 +435,8 @@ impl Timeline {
             self.flows.push([time, parent as u64, thread as u64, 0]);
         }
         // trapline reports these, wherever the thread is.
-        let is_report = [P_INFLIGHT.id, P_ATTACH.id].contains(&ev.schema.id);
-        if !self.switched.is_empty() && ev.schema.name != SWITCH && !is_report {
+        let is_report = [P_INFLIGHT.id, P_ATTACH.id, P_DETACH.id].contains(&ev.schema.id);
+        if !self.runs.is_empty() && ev.schema.name != SWITCH && !is_report {
             self.runs(ev, thread);
         }
         thread
@@ -601,7 +542,8 @@ impl View for Timeline {
                 if id == P_FORK.id {
                     self.children.insert(ev.value_of("tid") as u32, (ev.time(), thread));
                 }
-                if [P_EXEC.id, P_EXIT.id, P_FORK.id, P_SIGNAL.id, P_INFLIGHT.id, P_UNTRACED.id].contains(&id) {
+                // Names of descriptors and of places in memory are no events of the program.
+                if ![P_FD.id, P_MAP.id].contains(&id) {
                     self.mark(ev, names, thread, Kind::Mark);
                 }
             }
@@ -631,6 +573,7 @@ impl View for Timeline {
 
     fn end_in_parts(&mut self, out: &mut Vec<u8>, spill: Spill<'_>) {
         self.functions.end(out);
+        self.end_runs();
         self.spans.end(&self.processes, &mut self.rows, &mut self.strings);
         self.operations.end(&mut self.rows, self.spans.sets.len());
         match self.writer.write {

@@ -14,8 +14,9 @@
 
 use super::columns::Item;
 use super::curves::is_exec;
+use super::runs::ON;
 use super::tally::{process, waits};
-use super::{Kind, ON, Timeline, Writer};
+use super::{Kind, Timeline, Writer};
 use crate::escape;
 use crate::table::shortened;
 use crate::units::duration;

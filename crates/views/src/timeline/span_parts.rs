@@ -1,7 +1,8 @@
 //! What spans were made of: what their threads did between begin and end.
 
+use super::runs::ON;
 use super::spans::Span;
-use super::{Kind, ON, Of, Timeline};
+use super::{Kind, Of, Timeline};
 use events::hash::Table;
 
 /// What a thread did in a span.

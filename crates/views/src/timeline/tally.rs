@@ -81,7 +81,7 @@ pub(super) fn of(timeline: &Timeline) -> Vec<Tally> {
             Kind::Sample => tally.samples += row.len(),
             Kind::Heap => tally.blocks += row.items().filter(|i| i.subject == 0).count() as u64,
             Kind::Run => {
-                let on = row.items().filter(|i| name(i.name) == super::ON).map(|i| i.length).sum::<u64>();
+                let on = row.items().filter(|i| name(i.name) == super::runs::ON).map(|i| i.length).sum::<u64>();
                 *tally.ran.get_or_insert(0) += on;
             }
             Kind::Call => {

@@ -332,7 +332,7 @@ fn all_that_is_in_a_trace_is_in_the_page() {
          tab('Spans'); r.spans = table(); r.lane = lanes.find(l => l.row && l.row.kind === 'span').name; r.span = pixel(rowOf('span'), 40 * ms);",
     );
     let counts = json!({
-        "call": 10, "function": 2, "run": 2, "sample": 2, "mark": 3, "heap": 3, "lost": 1, "span": 1, "files": 2, "cpu": 1,
+        "call": 10, "function": 2, "run": 3, "sample": 2, "mark": 3, "heap": 3, "lost": 1, "span": 1, "files": 2, "cpu": 1,
     });
     assert_eq!(r["counts"], counts);
     assert_eq!(r["cpu"], json!(["app 7", 0, 22, "processor 1", 7]));
@@ -344,7 +344,7 @@ fn all_that_is_in_a_trace_is_in_the_page() {
     assert_eq!(r["calls"][0], json!([r#"openat(0, "/etc/passwd", O_RDONLY) = 3"#, 1, 2]));
     assert_eq!(r["calls"][2], json!(["read(3, NULL, 0) = 500", 22, 62]), "{}", r["calls"]);
     assert_eq!(r["functions"], json!([["main", 3, 90], ["parse", 10, 70]]));
-    assert_eq!((&r["runs"], &r["exit"]), (&json!(["on a processor", "waits"]), &json!(3)));
+    assert_eq!((&r["runs"], &r["exit"]), (&json!(["on a processor", "waits", "on a processor"]), &json!(3)));
     assert_eq!((&r["files"][0], &r["files"][2]), (&json!("/etc/passwd"), &json!("/var/log/app")));
     assert_eq!((&r["heap"], &r["lost"]), (&json!([4096, 100, -4096]), &json!(17)));
     assert_eq!(r["pauses"], json!([[84, 86]]));
