@@ -109,6 +109,7 @@ mod strace_options;
 mod terminal;
 mod threads;
 mod timeline;
+mod timeline_counts;
 mod trace;
 mod tracefs;
 mod tracers;

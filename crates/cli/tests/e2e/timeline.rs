@@ -5,23 +5,29 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is in a page: how many items of each kind, and what its header says.
-fn page(file: &Path) -> (BTreeMap<String, u64>, Value) {
-    const READER: &str = "import base64, json, re, sys, zlib\n\
-        text = open(sys.argv[1]).read()\n\
-        block = lambda name: zlib.decompress(base64.b64decode(re.search('id=\"%s\">([^<]*)<' % name, text).group(1)))\n\
-        print(block('header').decode())\n\
-        json.loads(block('strings'))\n\
-        [block(name) for name in ('start', 'length', 'name', 'value', 'text', 'stack', 'subject')]\n";
-    let out = lab::run(std::process::Command::new("python3").args(["-c", READER]).arg(file));
+/// What is in a page.
+pub(crate) struct Page {
+    /// How many items it has of each kind.
+    counts: BTreeMap<String, u64>,
+    header: Value,
+    /// How many items it has by kind and name.
+    pub(crate) items: BTreeMap<String, u64>,
+}
+
+/// Reads a page.
+pub(crate) fn page(file: &Path) -> Page {
+    let reader = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/page.py");
+    let out = lab::run(std::process::Command::new("python3").arg(reader).arg(file));
     assert_eq!(out.code(), 0, "{}", out.stderr);
-    let header: Value = serde_json::from_str(&out.out()).expect("a header");
+    let said = out.out();
+    let (header, items) = said.split_once('\n').expect("two lines");
+    let header: Value = serde_json::from_str(header).expect("a header");
     let mut counts = BTreeMap::new();
     for row in header["rows"].as_array().expect("rows") {
         let kind = header["kinds"][row[0].as_u64().expect("a kind") as usize].as_str().expect("its name").to_owned();
         *counts.entry(kind).or_default() += row[4].as_u64().expect("a number");
     }
-    (counts, header)
+    Page { counts, header, items: serde_json::from_str(items).expect("items") }
 }
 
 /// Of a program with threads, functions, allocations, samples and a child: everything is there, as often as the trace has it.
@@ -50,7 +56,7 @@ fn a_page_has_every_kind_of_event() {
         };
         let file = dir.join("page.html");
         report(&format!("html={}", file.display()));
-        let (counts, header) = page(&file);
+        let Page { counts, header, .. } = page(&file);
         let stats: Value = serde_json::from_str(&report("stats-json")).expect("an object");
         let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
         for probe in stats["probes"].as_array().expect("probes") {
@@ -234,7 +240,7 @@ fn a_page_has_the_spans_of_its_recording() {
         let file = dir.join("page.html");
         let out = report(&["--as", &format!("html={}", file.display())]);
         assert_eq!(out.code(), 0, "{}", out.stderr);
-        assert_eq!(page(&file).0.get("span"), Some(&6));
+        assert_eq!(page(&file).counts.get("span"), Some(&6));
         let all: Vec<Value> = report(&["--as", "spans-json"])
             .out()
             .lines()
