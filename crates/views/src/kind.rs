@@ -127,8 +127,9 @@ fn of_calls(make: calls::Make) -> Make {
 }
 
 impl Kind {
-    /// Whether it can show a recording that goes on: else it needs all of it.
+    /// Whether it can follow a recording that goes on: by lines, or by what it writes when the recording has ended. Others need to know at their
+    /// beginning what the trace has.
     pub fn follows(&self) -> bool {
-        matches!(self.make, Make::Lines(_) | Make::Calls { .. } | Make::Stacks { .. })
+        matches!(self.make, Make::Lines(_) | Make::Calls { .. } | Make::Stacks { .. } | Make::Whole { .. })
     }
 }

@@ -208,6 +208,16 @@ impl TraceStats {
         }
     }
 
+    /// Of a recording that is followed: its streams have more in the end than now, and are left out.
+    #[must_use]
+    pub fn followed(mut self) -> TraceStats {
+        if self.trace.live {
+            self.streams.clear();
+            self.trace.span = None;
+        }
+        self
+    }
+
     /// Adds what was counted of an enabling.
     pub fn enabling(&mut self, enabling: Enabling) {
         self.enablings.push(enabling);
@@ -283,12 +293,12 @@ impl TraceStats {
         self.trace.span.or_else(streams).or_else(counted)
     }
 
-    /// Events of enabled probes, and trapline's own.
     /// What to add to a time of the trace's clock for ns since the epoch.
     pub(crate) fn realtime_offset(&self) -> Option<i64> {
         self.trace.realtime_offset
     }
 
+    /// Events of enabled probes, and trapline's own.
     pub(crate) fn events(&self) -> (u64, u64) {
         let is_own = |id: usize| {
             let schema = u16::try_from(id).ok().and_then(events::registry::by_id);

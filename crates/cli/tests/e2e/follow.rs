@@ -1,6 +1,7 @@
 //! A recording is shown while it goes on.
 
 use crate::lab::{self, User};
+use serde_json::Value;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -98,4 +99,56 @@ fn an_interrupt_ends_it_with_what_is_shown_at_the_end() {
     let stats =
         lab::run(lab::trapline(User::Me, &["report", "--follow", "--as", "stats", "trace"]).current_dir(&scratch));
     assert_eq!((stats.code(), stats.stderr.lines().count()), (2, 1), "{}", stats.stderr);
+}
+
+/// A picture is written when the recording ends, or when the report is interrupted: of functions alone too.
+#[test]
+fn pictures_are_written_at_the_end() {
+    let Some(program) =
+        testkit::compile("gcc", "mixes_followed", "mixes.c", &["-g", "-O1", "-fno-builtin", "-pthread"])
+    else {
+        return;
+    };
+    let scratch = lab::scratch();
+    let record = ["record", "-q", "-e", "function:work", "-o", "trace", "--", &program, "5", "wait"];
+    let mut record = lab::trapline(User::Me, &record);
+    let mut record =
+        lab::start(record.current_dir(&scratch).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()));
+    lab::until("the trace", || scratch.join("trace/metadata").exists());
+    let follow = |name: &str, views: &[&str]| {
+        let lines = format!("json={name}");
+        let mut follow =
+            lab::trapline(User::Me, &[&["report", "-q", "--follow", "trace", "--as", &lines], views].concat());
+        let follow = lab::start(follow.current_dir(&scratch).stderr(Stdio::piped()));
+        let lines = scratch.join(name);
+        lab::until("it follows", || std::fs::read_to_string(&lines).is_ok_and(|t| t.contains("function:entry")));
+        follow
+    };
+    let slices = |name: &str| {
+        let file: Value = serde_json::from_slice(&std::fs::read(scratch.join(name)).expect("a picture")).expect("JSON");
+        file["traceEvents"].as_array().expect("events").iter().filter(|e| e["ph"] == "X").count()
+    };
+    let part = follow("part", &["--as", "timeline=part.json"]);
+    assert!(!scratch.join("part.json").exists());
+    lab::kill("INT", part.pid().into());
+    part.end();
+    assert!(slices("part.json") > 0);
+
+    let views = ["timeline=FILE.json", "timeline=FILE", "processes=FILE.text"];
+    let named = |name: &str| views.map(|view| view.replace("FILE", name));
+    let words = |names: &[String; 3]| names.iter().flat_map(|n| ["--as".to_owned(), n.clone()]).collect::<Vec<_>>();
+    let followed = words(&named("followed"));
+    let follow = follow("lines", &followed.iter().map(String::as_str).collect::<Vec<_>>());
+    drop(record.child.stdin.take());
+    assert_eq!(record.end().code(), 0);
+    let out = follow.end();
+    assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+    let whole = words(&named("whole"));
+    let whole = [&["report", "-q", "trace"], &whole.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
+    assert_eq!(lab::run(lab::trapline(User::Me, &whole).current_dir(&scratch)).code(), 0);
+    for end in [".json", "", ".text"] {
+        let read = |name: &str| std::fs::read(scratch.join(format!("{name}{end}"))).expect("a picture");
+        assert!(read("followed") == read("whole"), "{end}");
+    }
+    assert!(slices("whole.json") >= slices("part.json"));
 }

@@ -29,6 +29,7 @@ pub fn shown(
 ) -> Result<Shown> {
     let (columns, _) = sys::process::terminal_size(&io::stdout()).unwrap_or((100, 24));
     let names = calls::named(calls::demangle(ask, names));
+    let stats = if ask.trace.follow { stats.followed() } else { stats };
     let picture = Timeline::new(stats, writer(file)).functions(calls::selection(ask)?, names);
     let picture = picture.columns(columns.into()).advance(Arc::clone(advance));
     Ok(Shown::table(Box::new(spans::with(ask, traces, picture)?)))

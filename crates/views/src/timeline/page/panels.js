@@ -162,6 +162,7 @@ const clockOf = ns => {
 const notes = () => {
   const said = [];
   if (trace.lost) said.push(`${count(trace.lost)} events are missing: they were lost while the trace was recorded.`);
+  if (trace.stats.live) said.push('The recording was still running when this report began.');
   if (trace.stats.complete === false && !trace.stats.live) said.push('The recording did not come to its end, or parts of it are missing.');
   if (trace.untold) said.push(`Arguments of ${count(trace.untold)} calls are left out: they neither failed nor took long.`);
   if (trace.cut) said.push(`${count(trace.cut)} events behind these are left out: --from and --to make a page of them.`);
