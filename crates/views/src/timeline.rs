@@ -46,7 +46,7 @@ use crate::text::Text;
 use crate::trace_stats::TraceStats;
 use columns::{Item, Row, Rows};
 use curves::Curves;
-use events::generated::{P_ATTACH, P_DETACH, P_FD, P_FORK, P_INFLIGHT, P_MAP, P_PAUSED, P_RESUMED};
+use events::generated::{P_ATTACH, P_DETACH, P_EXIT, P_FD, P_FORK, P_INFLIGHT, P_MAP, P_PAUSED, P_RESUMED};
 use events::hash::Table;
 use events::names::{AT_FDCWD, Names};
 use events::schema::Class;
@@ -540,7 +540,11 @@ impl View for Timeline {
             Class::Process => {
                 self.processes.happened(ev, names);
                 if id == P_FORK.id {
-                    self.children.insert(ev.value_of("tid") as u32, (ev.time(), thread));
+                    let child = ev.value_of("tid") as u32;
+                    self.children.insert(child, (ev.time(), thread));
+                    self.runs.began(child);
+                } else if id == P_EXIT.id {
+                    self.runs.exited(ev.tid(), ev.time());
                 }
                 // Names of descriptors and of places in memory are no events of the program.
                 if ![P_FD.id, P_MAP.id].contains(&id) {

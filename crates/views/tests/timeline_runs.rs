@@ -78,6 +78,11 @@ fn last_states_last_to_the_end_unless_threads_have_ended() {
         // It is a zombie.
         switch(32, (9, 9, 0x20), 0),
         getppid(8, 40),
+        getppid(10, 41),
+        switch(42, (10, 10, 0), 0),
+        getppid(10, 44),
+        // Its last switch is not in the trace.
+        Call::process("exit").times(45, 45).who(10, 10),
         getppid(8, 50),
     ];
     let on = |tid, from, to| (tid, "on a processor".to_owned(), from, to);
@@ -90,6 +95,9 @@ fn last_states_last_to_the_end_unless_threads_have_ended() {
         (8, "waits for a processor".to_owned(), 25, 40),
         on(8, 40, 50),
         on(9, 31, 32),
+        on(10, 41, 42),
+        (10, "waits for a processor".to_owned(), 42, 44),
+        on(10, 44, 45),
     ];
     assert_eq!(runs(&calls), expected);
 }

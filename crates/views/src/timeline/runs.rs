@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A recording of a command has the switches that its own threads make, and not those to them. A thread that does something is on a processor
-//! again. The last state of a thread lasts to the end of the trace, unless the thread has ended.
+//! again. The last state of a thread lasts to the end of the thread or of the trace.
 
 use super::columns::Item;
 use super::{Kind, Of, Timeline};
@@ -26,7 +26,11 @@ const ENDED: u64 = 0x30;
 
 /// What threads do, and since when.
 #[derive(Debug, Default)]
-pub(super) struct Runs(Table<u32, (u64, &'static str)>);
+pub(super) struct Runs {
+    states: Table<u32, (u64, &'static str)>,
+    /// When threads have ended whose last switch has not come.
+    exits: Table<u32, u64>,
+}
 
 /// What a thread does that goes off a processor: `TASK_*` of `include/linux/sched.h`, as the tracepoint has them.
 fn state(bits: u64) -> &'static str {
@@ -42,7 +46,20 @@ fn state(bits: u64) -> &'static str {
 impl Runs {
     /// Whether no switch has been seen.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.states.is_empty()
+    }
+
+    /// A thread begins, maybe with the number of one that has ended.
+    pub fn began(&mut self, tid: u32) {
+        self.states.remove(&tid);
+        self.exits.remove(&tid);
+    }
+
+    /// A thread ends. Its last switch follows, where it is recorded.
+    pub fn exited(&mut self, tid: u32, time: u64) {
+        if self.states.contains_key(&tid) {
+            self.exits.insert(tid, time);
+        }
     }
 }
 
@@ -56,7 +73,7 @@ impl Timeline {
         self.turns(from, state(bits), ev.time(), cpu);
         self.turns(to, ON, ev.time(), cpu);
         if bits & ENDED != 0 {
-            self.runs.0.remove(&from);
+            self.runs.states.remove(&from);
         }
     }
 
@@ -66,7 +83,8 @@ impl Timeline {
         if own(tid) == 0 {
             return;
         }
-        let before = self.runs.0.insert(tid, (time, next));
+        let before = self.runs.states.insert(tid, (time, next));
+        self.runs.exits.remove(&tid);
         let Some(thread) = self.processes.known(tid) else { return };
         let first = self.processes.threads()[thread].first;
         let (since, was) = before.unwrap_or((first, if next == ON { "off a processor" } else { ON }));
@@ -96,7 +114,7 @@ impl Timeline {
 
     /// A thread has done something.
     pub(super) fn runs(&mut self, ev: &Event<'_>, thread: usize) {
-        if let Some(state) = self.runs.0.get_mut(&ev.tid())
+        if let Some(state) = self.runs.states.get_mut(&ev.tid())
             && state.1 != ON
         {
             let (since, was) = std::mem::replace(state, (ev.time(), ON));
@@ -106,11 +124,12 @@ impl Timeline {
 
     /// The trace ends: threads are in their last states until then.
     pub(super) fn end_runs(&mut self) {
-        let mut last: Vec<_> = std::mem::take(&mut self.runs.0).into_iter().collect();
+        let Runs { states, exits } = std::mem::take(&mut self.runs);
+        let mut last: Vec<_> = states.into_iter().collect();
         last.sort_unstable();
         for (tid, (since, state)) in last {
             if let Some(thread) = self.processes.known(tid) {
-                self.ran(thread, since, self.last, state);
+                self.ran(thread, since, exits.get(&tid).copied().unwrap_or(self.last), state);
             }
         }
     }
