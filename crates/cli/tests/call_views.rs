@@ -236,7 +236,7 @@ fn each_view_draws_the_calls_of_a_trace() {
 const TEMPLATES: [&[u8]; 3] = [b"main", b"_ZN1a5parseIiEEvT_", b"_ZN1a5parseIcEEvT_"];
 
 #[test]
-fn functions_are_called_as_is_asked_for() {
+fn functions_have_the_requested_names() {
     let scratch = Scratch::new("calls-demangled");
     let dir = scratch.join("trace");
     record_with(&dir, TEMPLATES.map(<[u8]>::to_vec).to_vec());

@@ -1,5 +1,5 @@
-//! What a command is asked to do, as plain data: each option of the command line that is about tracing, keeping or showing. An option that
-//! was not given is none, false, zero or empty; who uses it knows its default.
+//! The request of a command, as plain data: each option of the command line about tracing, keeping or showing. An option that was not given is
+//! `None`, false, zero or empty; the code that uses it has the default.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -30,7 +30,7 @@ impl Side {
     /// The recordings with this name, which may be a pattern.
     ///
     /// # Errors
-    /// There is none, or one is no trace.
+    /// The directory has no trace, or one of them cannot be read.
     pub fn read(name: &Path) -> Result<Side> {
         Ok(Side::of(traces(name)?))
     }

@@ -74,7 +74,7 @@ pub fn run(ask: &Ask, a: &Path, b: &Path) -> Result<u8> {
     functions(ask, &views, &[vec![*call_diff::trace(a)?], vec![*call_diff::trace(b)?]])
 }
 
-/// Whether functions are compared: that is asked for, or nothing is and there is nothing else.
+/// Whether function calls are compared: by request, or by default where the traces have nothing else.
 fn of_functions(views: &[(Option<Kind>, Option<&str>)], nothing_else: impl Fn() -> bool) -> Result<bool> {
     match views.iter().filter(|v| v.0.is_some()).count() {
         0 if views.is_empty() => Ok(nothing_else()),
@@ -135,7 +135,7 @@ fn asked(ask: &Ask) -> Result<Asked> {
     Ok(Asked { pids: Vec::new(), wanted: Functions::default(), selection })
 }
 
-/// Whether this is a trace with function calls and without stacks. What cannot be opened is reported by whoever needs it.
+/// Whether this is a trace with function calls and without stacks. A trace that cannot be opened is reported later, where it is read.
 fn has_calls_only(dir: &Path) -> bool {
     matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if totals::has_calls_only(&t))
 }

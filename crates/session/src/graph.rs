@@ -148,7 +148,7 @@ impl Drop for Temporary {
 fn remove_abandoned(all: &Path) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
         let is_named = entry.file_name().as_encoded_bytes().starts_with(TEMPORARY.as_bytes());
-        // Of the entry itself: a link is none.
+        // The metadata of the entry itself: a link is no directory.
         let is_ours = |m: std::fs::Metadata| m.is_dir() && m.uid() == sys::process::euid();
         if is_named
             && entry.metadata().is_ok_and(is_ours)

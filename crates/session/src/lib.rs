@@ -1,4 +1,4 @@
-//! Sessions: what a command is asked for ([`ask::Ask`]) becomes a recording, views of it, or a report.
+//! Sessions: the request of a command ([`ask::Ask`]) becomes a recording, its views, or a report.
 //!
 //! ```text
 //! Ask ─► record, trace, profile, graph, heap: engine::plan ─► run::Run ─► engine's pump ─► sinks: views, a trace

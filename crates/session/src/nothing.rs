@@ -4,7 +4,7 @@ use engine::plan::Plan;
 use engine::stats::Report;
 use engine::target::Target;
 
-/// Lines for what was requested of the agent, where nothing at all was recorded.
+/// Lines about the agent's part of a request, where it has recorded nothing at all.
 pub fn lines(plan: &Plan, report: &Report) -> Vec<String> {
     let attached = matches!(plan.target, Target::Pids(_));
     let calls = plan.functions.as_ref().filter(|f| !f.none).map(|_| calls(report, attached));

@@ -26,7 +26,7 @@ pub fn at_end(ask: &Ask) -> Result<()> {
 /// Packs a trace. Returns its packs.
 ///
 /// # Errors
-/// It is none of the caller's, is being recorded, or cannot be read or written to.
+/// The trace belongs to another user, is being recorded, or cannot be read or written.
 pub fn pack(ask: &Ask, dir: &Path) -> Result<Vec<Packed>> {
     let _ = sys::process::raise_file_limit();
     let failed = |why: String, todo: &str| Error::failed(format!("pack {}", dir.display()), why, todo);
@@ -40,10 +40,10 @@ pub fn pack(ask: &Ask, dir: &Path) -> Result<Vec<Packed>> {
     Ok(packed)
 }
 
-/// A trace of trapline, or why it is none.
+/// Opens a trace of trapline.
 ///
 /// # Errors
-/// The reason.
+/// The directory is no trace of trapline: the reason, in words.
 pub fn open(dir: &Path) -> std::result::Result<Box<Trace>, String> {
     match ctf::trace::open(dir).map_err(|e| e.to_string())? {
         Found::Native(trace) => Ok(trace),

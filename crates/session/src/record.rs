@@ -32,7 +32,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     run_own(ask, Own::default())
 }
 
-/// Changes what is enabled.
+/// Changes the enablings of a recording.
 pub type Adjust = dyn FnOnce(&mut [Enabling]) -> Result<()>;
 
 /// What somebody adds to a recording.
@@ -58,7 +58,7 @@ pub struct OfCalls {
 /// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
 ///
 /// # Errors
-/// Something that is asked for is not possible here; the command is not started then.
+/// A part of the request is not possible here; the command is not started then.
 pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
     run_own(ask, Own { sinks, ..Own::default() })
 }
@@ -66,7 +66,7 @@ pub fn run_with(ask: &Ask, sinks: Vec<Box<dyn Sink>>) -> Result<Status> {
 /// Records, with what somebody adds.
 ///
 /// # Errors
-/// Something that is asked for is not possible here; the command is not started then.
+/// A part of the request is not possible here; the command is not started then.
 pub fn run_own(ask: &Ask, own: Own) -> Result<Status> {
     let Own { sinks: own, adjust, calls: of_calls } = own;
     let requests = requests(ask)?;
@@ -95,7 +95,7 @@ pub struct With<'a> {
     pub requests: Vec<Request>,
     /// What is shown.
     pub selection: Selection,
-    /// The view where none is asked for, and nothing is kept.
+    /// The default view of a session that keeps no trace.
     pub default: Option<&'static str>,
     /// Who gets the events: these views, and others. There is a monitor where a trace is written.
     pub sinks: Box<dyn FnOnce(show::Views, Option<Monitor>) -> show::Sinks + 'a>,
@@ -223,7 +223,7 @@ impl OfAgent {
     }
 }
 
-/// The plan for what the requests enable; `more` is captured by all of them. What the agent records is traced beside it.
+/// The plan for the requests, all of which also capture `more`. The agent's part is traced beside it.
 pub fn plan(
     ask: &Ask,
     requests: &[Request],

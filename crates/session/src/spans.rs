@@ -22,7 +22,7 @@ const SAID: &str = "span_";
 /// Most definitions.
 const MOST: usize = 100;
 
-/// What is asked for, else what the traces were recorded for.
+/// The spans of `--span`; without it, those that the traces were recorded for.
 fn asked(ask: &Ask, traces: &[&Trace]) -> Result<Vec<Definition>> {
     let is_shown = |trace: &Trace, definition| shown(definition, &|what, text| trace.shown(what, text));
     if let (false, Some(trace)) = (ask.table.spans.is_empty(), traces.first()) {
@@ -56,15 +56,15 @@ fn shown(asked: Definition, text: &dyn Fn(What, &str) -> String) -> Definition {
 /// A picture with the spans of its traces.
 ///
 /// # Errors
-/// What is asked for is no span.
+/// A `--span` is invalid.
 pub fn with(ask: &Ask, traces: &[&Trace], timeline: Timeline) -> Result<Timeline> {
     Ok(timeline.spans(asked(ask, traces)?, ask.table.rows.map_or(SLOWEST, |n| n as usize)))
 }
 
-/// Refuses what has no spans.
+/// Refuses `--span` for a view without spans, and a view of spans for a trace without any.
 ///
 /// # Errors
-/// They are asked for in a view that has none, or a view of spans without any is.
+/// The request is one of these.
 pub fn check(ask: &Ask, trace: &Trace, view: &str) -> Result<()> {
     let is_shown = VIEWS.contains(&view);
     if !ask.table.spans.is_empty() && !is_shown {
@@ -96,7 +96,7 @@ pub fn has_table(ask: &Ask) -> bool {
 /// What a recording enables: the probes of its spans too, where nothing else does.
 ///
 /// # Errors
-/// What is asked for is no span, or no trace is written.
+/// A `--span` is invalid, or no trace is written.
 pub fn recorded(ask: &Ask) -> Result<Cow<'_, Ask>> {
     if ask.table.spans.is_empty() {
         return Ok(Cow::Borrowed(ask));

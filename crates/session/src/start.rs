@@ -14,9 +14,9 @@ use engine::target::Target;
 use kernel::Kernel;
 use unprivileged::{perf, ptrace};
 
-/// Starts what the plan asks for. Must be called before any thread is started. Events go to the recorder `keep`, if there is one, and
-/// with `live` also to the caller that polls. The environment of the plan's command gets what loads the agent, where functions are
-/// traced beside something else.
+/// Starts the plan. Must be called before any thread is started. Events go to the recorder `keep`, if there is one, and with `live` also to the
+/// caller that polls. Where functions are traced beside something else, the environment of the plan's command gets the variables that load the
+/// agent.
 pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
     let mut beside = joined::offer(plan)?;
     let plan = &*plan;

@@ -125,7 +125,7 @@ fn unwind(ask: &Ask) -> Result<(Unwind, u32)> {
     }
 }
 
-/// Whether the ptrace backend does what is asked, because that is all of it: stacks of processes, with calls.
+/// Whether the ptrace backend can do all of a request with user stacks: only calls have them.
 fn stays_with_ptrace(ask: &Ask, plan: &Plan) -> bool {
     let asked = ask.tracing.backend.as_ref().is_some_and(|b| b == "ptrace");
     let blocks = ask.tracing.on_full.as_ref().is_some_and(|w| w == "block");
@@ -133,7 +133,7 @@ fn stays_with_ptrace(ask: &Ask, plan: &Plan) -> bool {
     plan.probes().next().is_none() && only_ustack && (asked || blocks || rights::kernel_backend_is_usable().is_err())
 }
 
-/// Takes samples by copied stacks, where that is asked for, or where it is all that the user may do.
+/// Takes samples by copied stacks: by request, or where the user has no right to another way.
 fn copy_stacks(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let asked = plan.unwind == Unwind::Copy || plan.backend == Backend::Perf;
     let first = plan.probes().next().map(|e| format!("-e {}", e.name));
@@ -201,7 +201,7 @@ fn may_copy_stacks(first: String) -> Result<()> {
     rights::copied_stacks().map_err(|why| Error::failed(first, what, why))
 }
 
-/// Has the ptracer trace the calls, and the perf backend take the samples, where these two can do all that is asked.
+/// Has the ptracer trace the calls, and the perf backend take the samples, where these two can do the whole request.
 fn copy_stacks_beside_calls(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<bool> {
     let only_ustack = plan.call_captures.iter().all(CallCaptures::is_user_stack);
     if plan.probes().any(|e| e.point.is_none() || !perf::can_carry(e))
@@ -223,7 +223,7 @@ fn on_full(ask: &Ask) -> Option<OnFull> {
     ask.tracing.on_full.as_ref().map(|s| if s == "drop" { OnFull::Drop } else { OnFull::Block })
 }
 
-/// Selects the backend that can do what is asked, where only one can.
+/// Selects the backend of a request that only one backend can do.
 pub fn only_in_kernel(ask: &Ask, plan: &mut Plan, why: &mut String) -> Result<()> {
     if copy_stacks(ask, plan, why)? {
         return Ok(());

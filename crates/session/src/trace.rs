@@ -12,7 +12,7 @@ use engine::request::call_enabling;
 use engine::request::select::FD_CALLS as DESCRIPTORS;
 use std::borrow::Cow;
 
-/// What a table of descriptors needs, where nothing else is asked for: the calls that open and close them, with their stacks.
+/// The default request of a table of descriptors: the calls that open and close them, with their stacks.
 pub fn for_view<'a>(ask: &'a Ask, kind: &Kind) -> Cow<'a, Ask> {
     let Make::Table(_) = kind.make else { return Cow::Borrowed(ask) };
     let mut ask = ask.clone();

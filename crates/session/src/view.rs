@@ -1,4 +1,4 @@
-//! Views by their names: which is meant, and how it gets what it is made of.
+//! Finds views by their names, and gives them their input.
 //!
 //! ```text
 //! --as NAME ─► find ─► a row of views::kind: what the view is made of, and how ─► a sink of the pump, or the records of a trace
@@ -84,7 +84,7 @@ fn name(kind: &Kind, of: &[Of]) -> &'static str {
 /// The view of this name, of those that are made of these things.
 ///
 /// # Errors
-/// There is none.
+/// No view has this name.
 pub fn find(view: &str, of: &[Of]) -> Result<&'static Kind> {
     let is_it = |kind: &&Kind| of.contains(&kind.of) && (kind.name == view || name(kind, of) == view);
     all().find(is_it).ok_or_else(|| unknown(view, &names(of)))

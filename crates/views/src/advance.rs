@@ -1,4 +1,4 @@
-//! How far a view is with what it writes at the end: for whoever shows that, in another thread.
+//! The progress of a view that writes its output at the end, for a progress bar in another thread.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub struct Advance {
 }
 
 impl Advance {
-    /// There is so much to do.
+    /// Begins work of `all` bytes.
     pub fn begin(&self, all: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.all.store(all, Ordering::Relaxed);

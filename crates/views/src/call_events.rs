@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Most functions of which names are kept.
 const MOST: usize = 1 << 22;
 
-/// Makes of what is known about a function the name that is shown.
+/// Makes the shown name of a function.
 pub type Shown = fn(&FunctionName<'_>) -> String;
 
 /// A function that events have named.
@@ -130,7 +130,7 @@ impl<V: CallView> CallEvents<V> {
         }
     }
 
-    /// The session was stopped and runs again: what is known of no thread any more.
+    /// The session was stopped and runs again: the open calls of all threads are unknown.
     fn resumed(&mut self, ev: &Event<'_>, names: &dyn Names, out: &mut Vec<u8>) {
         // Several streams say it: a thread is reported once, until it makes another step.
         for (pid, tid) in std::mem::take(&mut self.threads) {

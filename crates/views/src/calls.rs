@@ -50,7 +50,7 @@ pub use selection::Selection;
 pub(crate) enum Make {
     /// From calls as they end or begin; `whole`, if there is one, is a faster way over many calls, to a terminal.
     View { view: fn(Making) -> Box<dyn CallView>, names: Demangle, whole: Option<by_thread::Write> },
-    /// From what they add up to; `sorted`: its rows are functions, whose order can be chosen.
+    /// From sums of calls; `sorted`: the rows are functions, and `-S` orders them.
     Totals { write: by_thread::Write, names: Demangle, sorted: bool },
 }
 

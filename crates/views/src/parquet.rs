@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Rows are written as they come: what is held is a row group of each table, the processes that run, and the stacks that were met last.
-//! It knows no files: whoever has the view takes the bytes of each table, and puts them where they belong.
+//! It writes no files itself: its owner takes the bytes of each table and puts them into files.
 
 mod call;
 mod column;
@@ -115,7 +115,7 @@ pub struct Parquet {
 const ALLOCATIONS: [&str; 4] = ["heap:malloc", "heap:free", "heap:mmap", "heap:munmap"];
 
 impl Parquet {
-    /// Nothing so far; `stats` is what is known of the trace before its events.
+    /// Tables without rows; `stats` has the facts about the trace that do not come from its events.
     pub fn new(about: About, stats: TraceStats) -> Parquet {
         Parquet {
             stats,

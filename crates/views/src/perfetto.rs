@@ -207,7 +207,7 @@ impl Encoder {
         )
     }
 
-    /// Ends a file in which this many events are missing, of which `elsewhere` are in no mark; `last` is the time of the last event.
+    /// Ends a file that lacks `all` events, `elsewhere` of them without a mark; `last` is the time of the last event.
     pub fn losses(&mut self, all: u64, elsewhere: u64, last: u64, what: &str, out: &mut Vec<u8>) {
         if elsewhere > 0 {
             describe(WHOLE_TRACK, out, |descriptor| descriptor.bytes_of(field::track::NAME, what.as_bytes()));

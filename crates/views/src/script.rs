@@ -26,7 +26,7 @@ pub struct Frame {
     pub offset: u64,
 }
 
-/// Names of what a value is the number of.
+/// Names for values that are numbers of something: stacks, symbols, users.
 pub trait Names {
     /// The frames of a stack, the innermost one first.
     fn stack(&self, _space: Space, _stack: u64, _pid: u32) -> Vec<Frame> {
@@ -61,7 +61,7 @@ pub struct Printer<'p> {
     pub raw_strings: bool,
 }
 
-/// Where what was printed belongs.
+/// The destination of printed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goes {
     /// To the output.

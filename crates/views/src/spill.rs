@@ -1,4 +1,4 @@
 //! Output part by part.
 
-/// Takes what a view has appended, and leaves nothing of it.
+/// Takes the bytes that a view has appended, and empties the buffer.
 pub type Spill<'a> = &'a mut dyn FnMut(&mut Vec<u8>);

@@ -71,9 +71,9 @@ pub struct Wait {
     pub relation: &'static str,
     /// Who can end it.
     pub by: Vec<Actor>,
-    /// Those are all that can end it.
+    /// Nobody else can end it.
     pub complete: bool,
-    /// That they can is only likely: what was seen does not prove it.
+    /// The actors are likely, and not proven.
     pub likely: bool,
     /// It ends by itself after a time.
     pub timed: bool,

@@ -20,7 +20,7 @@ pub fn arguments(signature: Option<&Signature>, values: &[u8]) -> Option<String>
     Some(finished(out))
 }
 
-/// The result of a call. None: there is none, or it was not captured.
+/// The result of a call; `None` for a call without a result, or with one that was not captured.
 pub fn result(signature: Option<&Signature>, values: &[u8]) -> Option<String> {
     let value = signature.filter(|_| !values.is_empty())?.result(values)?;
     if value == Value::Unknown {

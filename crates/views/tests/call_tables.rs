@@ -86,7 +86,7 @@ fn a_few_functions_in_narrow_lines() {
 }
 
 #[test]
-fn what_is_not_certain_is_below_the_table() {
+fn uncertain_numbers_are_named_below_the_table() {
     table(
         "7: 0 -x 10 +main 20 +f 30 ?5 40 -f 50 +g 60 +h 70 -main 80 +main 90 +f",
         Table::default(),
@@ -138,7 +138,7 @@ fn stat_has_fixed_units() {
 }
 
 #[test]
-fn time_of_what_is_not_selected_is_that_of_its_caller() {
+fn time_of_unselected_functions_is_that_of_their_caller() {
     let s = script("7: 0 +g 10 +main 20 +f 30 +g 40 +g 50 -g 60 -g 70 -f 100 -main 110 -g");
     let of = |selection: Selection| {
         let totals = totals(&s, &selection);

@@ -276,7 +276,7 @@ fn a_child_that_would_have_too_many_copies_has_none() {
 }
 
 #[test]
-fn what_is_expected_changes_nothing() {
+fn announced_addresses_change_nothing() {
     let mut m = Model::new();
     (0..40_000).for_each(|n| m.alloc(ME, n, Kind::Malloc, 16 * n, 1, 1));
     let before = m.summary();

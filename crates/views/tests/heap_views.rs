@@ -285,7 +285,7 @@ fn a_heap_of_nothing_and_one_that_is_too_short() {
 }
 
 #[test]
-fn what_is_not_exact_is_said() {
+fn inexact_numbers_are_named() {
     let mut m = Model::new();
     m.alloc(ME, 0, Kind::Malloc, 16, 10, 1);
     m.reset(5);

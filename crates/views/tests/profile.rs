@@ -90,7 +90,7 @@ fn a_table_of_times_and_one_of_nothing() {
 }
 
 #[test]
-fn a_screen_has_as_many_lines_as_are_asked_for() {
+fn a_table_has_the_requested_number_of_lines() {
     let table = Table { width: 80, ..Table::default() };
     for rows in 0..20 {
         let screen = table.screen(&usual(), rows);

@@ -106,7 +106,7 @@ fn text_has_every_type_and_every_column() {
 
 /// The validator finds what is wrong.
 #[test]
-fn the_validator_finds_what_is_wrong() {
+fn the_validator_finds_errors() {
     let schema = json!({
         "type": "object",
         "required": ["v"],

@@ -491,7 +491,7 @@ fn the_first_page_has_no_memory() {
 }
 
 #[test]
-fn buffers_are_as_long_as_was_asked() {
+fn buffers_have_the_requested_length() {
     begin(
         r#"printf("%r|%r|%rx|%rh|%r\n", buf("ok", 4), buf("long", 2), buf("a\0b", 3), buf("a", 2), buf("", 1)); @[buf("k", 2)] = 1;"#,
         expect![[r#"
@@ -633,7 +633,7 @@ fn functions() {
 }
 
 #[test]
-fn events_and_what_is_not_known() {
+fn events_and_unknown_values() {
     let script = r#"tracepoint:syscalls:sys_enter_open /pid > 5 && args.filename != "/skip"/ { @[comm] = count(); @f[str(args.filename)] = sum(args.flags); printf("%s %s\n", comm, str(args.filename)); }
         interval:1s /pid == 6/ { @c[cpu]++; } end { @c[9] = 1; }"#;
     let open = |pid, name, flags| {
@@ -833,7 +833,7 @@ fn maps_side_by_side() {
 }
 
 #[test]
-fn what_is_printed_waits_for_the_outcome() {
+fn output_waits_for_the_outcome() {
     begin(
         r#"$a = speculation(); $b = speculation(); @m[1] = 2;
            speculate($a); printf("first of %d\n", $a); print(@m); print((1, "x")); time("%Y\n");

@@ -12,7 +12,7 @@ fn time(text: &str, digits: usize) -> (f64, &str) {
 }
 
 #[test]
-fn times_have_the_digits_that_are_asked_for() {
+fn times_have_the_requested_digits() {
     each_backend(|user| {
         let shown = |options: &[&str]| trace(user, options, &["true"]).lines;
         for (precision, digits) in [("s", 0), ("ms", 3), ("us", 6), ("ns", 9)] {

@@ -46,7 +46,7 @@ impl Encoder {
         out.push(0);
     }
 
-    /// As [`Encoder::record`], with the values of the record; without any it is the same.
+    /// Writes the event of a record with captured values into `out`, which is cleared. Without values it has the bytes of [`Encoder::record`].
     #[allow(clippy::too_many_arguments)]
     pub fn record_with(
         &self,

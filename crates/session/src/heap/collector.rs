@@ -43,7 +43,7 @@ pub fn begin(pid: i32) -> Result<Server> {
     sys::process::new_session().map_err(|e| Error::failed("heap start", e.to_string(), "see setsid(2)"))?;
     // No mount is held; what is read has absolute paths.
     let _ = std::env::set_current_dir("/");
-    // No file, pipe or terminal of whoever has started it either, but for the pipe to that.
+    // It holds no file, pipe or terminal of the process that has started it, but for the pipe to that process.
     let _ = sys::process::hold_no_files(std::os::fd::AsFd::as_fd(&std::io::stderr()));
     Server::open(&name_of(pid)).map_err(|e| match e {
         Error::Failed { why, .. } if why.starts_with("a session of that name") => already(pid),

@@ -32,7 +32,7 @@ pub fn run(asked: &Collector) -> Result<u8> {
     }
 }
 
-/// Asks the collector of a process; none: there is none.
+/// Asks the collector of a process; `None` for a process without a collector.
 fn ask(pid: i32, verb: &str, mut request: Value, patience: Duration) -> Result<Option<Reply>> {
     request["v"] = json!(VERSION);
     request["do"] = json!(verb);

@@ -63,7 +63,7 @@ impl Feed {
         self.processes[at].model
     }
 
-    /// One of which this many entries are missing.
+    /// A feed that lacks `lost` entries.
     pub fn lacking(lost: u64) -> Feed {
         Feed { lost, ..Feed::default() }
     }
@@ -149,7 +149,7 @@ impl Feed {
         }
     }
 
-    /// Has the memory that these entries need fetched at once, where there are so many stacks that it is in no cache.
+    /// Prefetches the memory for these entries, where the stacks are too many for the caches.
     fn expect(&self, process: u32, entries: &[Entry]) {
         const MANY: u32 = 4096;
         if self.stacks() < MANY {

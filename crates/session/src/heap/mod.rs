@@ -70,7 +70,7 @@ pub fn run(ask: &Ask) -> Result<Status> {
     })
 }
 
-/// The process that is attached to; 0: there is none, or there are several.
+/// The one process to attach to; 0 for no process, or several.
 fn process(ask: &Ask) -> i32 {
     if let [one] = &ask.target.attach[..] { one.parse().unwrap_or(0) } else { 0 }
 }

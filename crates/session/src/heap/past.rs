@@ -53,7 +53,7 @@ pub fn sinks(ask: &Ask, trace: &Trace, drawings: Vec<Drawing>, clocks: Clocks) -
     Ok(Some(sinks_of(drawings, style_of(ask, trace, clocks)?, lost(trace))))
 }
 
-/// What draws views of a heap of which this many events are `lost`.
+/// The sinks of views of a heap that lacks `lost` events.
 pub fn sinks_of(drawings: Vec<Drawing>, style: Style, lost: u64) -> Sinks {
     HeapSink::new(Arc::new(Mutex::new(Feed::lacking(lost))), drawings, style).sinks()
 }
@@ -73,7 +73,7 @@ pub fn drawing_of(kind: &'static Kind, file: Option<&str>) -> Result<Drawing> {
     Ok(Drawing { output: drawing.output.of_the_past(), ..drawing })
 }
 
-/// Refuses options of views of the heap where there is none.
+/// Refuses options of views of the heap in a report without such a view.
 pub fn without_views(ask: &Ask) -> Result<()> {
     let Heaps { of, top, min_age, .. } = &ask.heap;
     let given = [("of", of.is_some()), ("top", top.is_some()), ("min-age", min_age.is_some())];
@@ -150,7 +150,7 @@ fn rows(ask: &Ask, trace: &Trace) -> Result<Rows> {
     kept.borrow_mut().take().ok_or_else(failed)
 }
 
-/// Whether this is a trace with allocations and no other stacks. What cannot be opened is reported by whoever needs it.
+/// Whether this is a trace with allocations and no other stacks. A trace that cannot be opened is reported later, where it is read.
 pub fn is_of_heap(ask: &Ask, dir: &Path) -> bool {
     let of = ask.heap.of.is_some();
     matches!(ctf::trace::open(dir), Ok(Found::Native(t)) if has_only_heap(&t) || of && has_heap(&t))

@@ -45,7 +45,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Reads a line; says why it is none.
+    /// Parses a request line; the error says what is wrong with it.
     fn parse(line: &[u8]) -> std::result::Result<Request, &'static str> {
         let v: Value = serde_json::from_slice(line).map_err(|_| "not JSON")?;
         if v["v"].as_u64() != Some(VERSION) {

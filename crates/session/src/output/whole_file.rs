@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_or_is_open_is_written_directly() {
+    fn open_files_and_others_than_regular_ones_are_written_directly() {
         let dir = testkit::Scratch::new("whole-file-direct");
         assert!(create(Path::new("/dev/null")).expect("a device").1.is_none());
         let open = File::create(dir.join("open")).expect("a file");

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_lines_are_refused() {
         for bad in ["a;b", "a;b c", "a;b -1", "a;b 1.5", "a 99999999999999999999"] {
             assert!(read(bad).is_err_and(|e| e.to_string().contains("line 1 is no folded stack")), "{bad}");
         }

@@ -74,7 +74,7 @@ struct Known {
     guessed: u32,
 }
 
-/// Where the events of a class have what is gathered.
+/// The places of the gathered fields in the events of a class.
 #[derive(Clone, Copy)]
 struct Places {
     /// The captured name.
@@ -353,7 +353,7 @@ impl Gather {
         self.waiting.len() >= MOST_WAITING || self.addresses >= MOST_ADDRESSES
     }
 
-    /// Resolves what is old enough at `now`: [`u64::MAX`] is the end.
+    /// Resolves the samples that are old enough at `now`; at [`u64::MAX`], the end, all of them.
     pub fn settle(&mut self, now: u64, world: &World) {
         let limit =
             if self.is_full() { u64::MAX } else { now.saturating_sub(if now == u64::MAX { 0 } else { SETTLED }) };
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_resolved_at_once() {
+    fn a_full_queue_is_resolved_at_once() {
         let world = World::default();
         let mut gather = Gather::new(Unit::Events);
         let labels = gather.stacks.labels(Labels::default());

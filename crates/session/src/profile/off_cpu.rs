@@ -31,7 +31,7 @@ const ENDED: u64 = 0x10 | 0x20 | 0x80;
 /// The most threads that are followed.
 const MOST: usize = 1 << 20;
 
-/// The expressions that enable what is needed on this kernel.
+/// The probes that this kernel needs.
 pub fn probes(wakers: bool) -> Vec<String> {
     probes_of(provider::ready(IN[0]).is_ok(), wakers)
 }
@@ -66,7 +66,7 @@ struct Out {
     waker: Option<(LabelsId, Raw)>,
 }
 
-/// Pairs what leaves a CPU with what comes back.
+/// Pairs the departure of a thread from a CPU with its return.
 #[derive(Default)]
 pub struct OffCpu {
     outs: HashMap<u32, Out>,

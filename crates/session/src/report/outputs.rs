@@ -113,12 +113,12 @@ impl Outputs {
     }
 }
 
-/// Whether a terminal gets the slowest calls of this many, without the calls of other kinds between them.
+/// Whether a terminal gets the slowest function calls alone, because the trace has too many to show, and no system calls between them.
 pub(super) fn is_fast(ask: &Ask, trace: &Trace) -> bool {
     !ask.trace.follow && !ask.calls.syscalls && totals::has_many(trace) && selected_functions(ask).is_ok()
 }
 
-/// Which function calls are asked for.
+/// The requested function calls.
 pub(super) fn asked_of(ask: &Ask, selection: &Selection) -> Result<Asked> {
     Ok(Asked { pids: selection.pids.clone(), wanted: selected_functions(ask)?, selection: calls::selection(ask)? })
 }

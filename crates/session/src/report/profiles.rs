@@ -20,7 +20,7 @@ const OF_PROFILES: &[crate::combinations::Name] = &[
     ("--icicle", |ask| ask.profile.icicle),
 ];
 
-/// Refuses options of profiles where there is none.
+/// Refuses options of profiles in a report without a profile.
 pub fn without_profile(ask: &Ask) -> Result<()> {
     match OF_PROFILES.iter().find(|(_, given)| given(ask)) {
         Some((option @ "--icicle", _)) => Err(Error::usage(*option, "it is for flame graphs", "add --as flame")),

@@ -28,7 +28,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a trace of this many bytes, of which `read` are read, and `advance` of what is written then.
+    /// The progress of a report: `read` of the `bytes` of a trace, then `advance` of the output.
     pub fn new(quiet: bool, bytes: u64, read: Arc<recorded::Progress>, advance: Arc<Advance>) -> Progress {
         let wanted = is_wanted(quiet);
         Progress { wanted, began: Instant::now(), drawn: Cell::new(None), bytes, read, advance }

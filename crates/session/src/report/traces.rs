@@ -29,10 +29,10 @@ pub enum Traces {
 }
 
 impl Traces {
-    /// Opens what the request names: traces, and those below a directory that is none.
+    /// Opens the traces that the request names: a trace names itself, another directory the traces below it.
     ///
     /// # Errors
-    /// It cannot be read, or is none of trapline's own.
+    /// A trace cannot be read, or was written by another tracer.
     pub fn open(ask: &Ask) -> Result<Traces> {
         let _ = sys::process::raise_file_limit();
         let dirs: Vec<PathBuf> = ask.trace.dir.iter().chain(&ask.trace.more).cloned().collect();

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn invalid_times_are_refused() {
         for bad in [
             "",
             "+",

@@ -280,7 +280,7 @@ fn join(own: Vec<Request>, of_script: Vec<Request>) -> Result<Joined> {
     Ok(Joined { requests, probes, asked })
 }
 
-/// Refuses a filter that is none for its probe: no program has it.
+/// Refuses a filter that is invalid for its probe: the probe is enabled without it, so nothing else checks it.
 fn check(name: &str, of: &Request) -> Result<()> {
     let alone = Request { names: vec![name.into()], filter: of.filter.clone(), ..Request::default() };
     let found =

@@ -155,7 +155,7 @@ impl Captured {
 /// What is captured at each probe, by its name in requests, and whether its strings are named there.
 type Wanted = BTreeMap<String, (Captured, bool)>;
 
-/// A probe, or all of a pattern, is asked for, with what a clause captures there.
+/// Requests a probe, or all probes of a pattern, with the values that a clause captures there.
 fn ask(wanted: &mut Wanted, name: &str, captured: &Captured, with_strings: bool) {
     let (all, strings) = wanted.entry(name.into()).or_default();
     all.join(captured);

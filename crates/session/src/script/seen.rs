@@ -30,9 +30,9 @@ pub enum Get {
     Text(usize),
     /// The address that an argument is, and the string there.
     Pointed(usize),
-    /// The number of a stack, of at most this many frames.
+    /// The number of a stack, and the most frames of it.
     Stack(usize, u32),
-    /// The string that was read of memory, of at most this many bytes.
+    /// The string that was read of memory, and its most bytes.
     Memory(usize, u32),
     /// Bytes that were read of memory.
     Bytes(usize),
@@ -202,7 +202,7 @@ pub fn gets(
 #[derive(Default)]
 pub struct Stacks {
     known: HashMap<u64, Known>,
-    /// The inner part of a stack, of this many frames: its number.
+    /// Numbers of the inner parts of stacks, by stack and number of frames.
     parts: HashMap<(u64, u32), u64>,
 }
 
@@ -223,7 +223,7 @@ impl Stacks {
         self.known.get(&id)
     }
 
-    /// The number of a stack, of which a clause wants this many frames: what has the same frames is the same stack, whatever lies further out.
+    /// The number of the innermost `most` frames of a stack. Stacks with the same inner frames have one number, whatever lies further out.
     fn read(&mut self, id: u64, most: u32, time: u64, world: &World) -> u64 {
         if let Some(part) = self.parts.get(&(id, most)) {
             return *part;

@@ -38,7 +38,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Events come so much later than they happen, ns, at most.
+/// The longest time from an event to its arrival, ns.
 const ON_THE_WAY: u64 = 50_000_000;
 
 /// What runs for events of a class, and where the values come from.

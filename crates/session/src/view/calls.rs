@@ -54,7 +54,7 @@ pub fn named(demangle: Demangle) -> Named {
     }
 }
 
-/// How many rows or edges are shown, if that is asked for.
+/// The number of rows or edges by `--rows`.
 pub fn rows(table: &Tables) -> Option<usize> {
     table.rows.and_then(|n| usize::try_from(n).ok())
 }

@@ -53,7 +53,7 @@ pub fn colour(format: &Format, output: &Output) -> bool {
     }
 }
 
-/// Rows and columns of a table of functions that fit on a terminal; any number where the output is none.
+/// Rows and columns of a table of functions that fit on the terminal; unlimited where the output is no terminal.
 pub fn table_size(output: &Output) -> (usize, usize) {
     if !output.is_terminal() {
         return (usize::MAX, usize::MAX);

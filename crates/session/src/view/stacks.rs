@@ -16,7 +16,7 @@ use views::profile::{By, Stacks};
 /// What the command line asks for.
 ///
 /// # Errors
-/// Of a number that is none.
+/// An option has an invalid number.
 pub fn style(ask: &Ask, title: String, clocks: Clocks) -> Result<Style> {
     let (lens, least) = lens(ask)?;
     Ok(Style {
@@ -34,7 +34,7 @@ pub fn style(ask: &Ask, title: String, clocks: Clocks) -> Result<Style> {
 /// What of stacks is shown, and from how many thousandths of the whole on nodes of trees are.
 ///
 /// # Errors
-/// Of a share that is none.
+/// `--percent-limit` has an invalid share.
 pub fn lens(ask: &Ask) -> Result<(Lens, u64)> {
     const LEAST: u64 = 5;
     let asked = &ask.lens;

@@ -41,7 +41,7 @@ impl Opened {
     /// Writes the view of these calls.
     ///
     /// # Errors
-    /// The order is none, or the destination takes no more.
+    /// The order is unknown, or writing fails.
     pub fn write(mut self, calls: &Calls<'_>, ask: &Ask) -> Result<()> {
         let how = How {
             sort: if self.sorted { calls::sort(&ask.table)? } else { Sort::default() },
@@ -57,7 +57,7 @@ impl Opened {
     }
 }
 
-/// Whether a trace has so many records that a screen cannot show them all: then they need not be put in order.
+/// Whether a trace has too many records for a screen: then they need not be put in order.
 pub fn has_many(trace: &Trace) -> bool {
     trace.data.function_threads().iter().map(Recorded::records).fold(0, u64::saturating_add) > 100_000
 }
@@ -149,7 +149,7 @@ struct Part<'t> {
     window: RangeInclusive<u64>,
     /// When the session was stopped, ns.
     pauses: Vec<u64>,
-    /// When threads have ended, once that is asked for.
+    /// The ends of threads, found at their first use.
     ends: OnceLock<HashMap<u32, Vec<u64>>>,
 }
 

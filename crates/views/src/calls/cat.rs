@@ -51,7 +51,7 @@ pub fn open(making: Making) -> Box<dyn CallView> {
 }
 
 impl Cat {
-    /// A table of what is selected; the shortest duration is ignored.
+    /// A table of the selected calls; it ignores the shortest duration.
     pub fn new(selection: Selection) -> Cat {
         let verdicts = Verdicts::new(selection);
         Cat { verdicts, labels: Labels::default(), threads: Threads::new(), begun: false, values: Vec::new() }

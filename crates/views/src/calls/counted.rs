@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_the_order_and_the_number_that_is_asked_for() {
+    fn rows_have_the_requested_order_and_number() {
         for (by, first) in [("total", "ns::g"), ("avg", "ns::g"), ("self", "f"), ("calls", "f"), ("name", "f")] {
             let text = drawn(&mut both(true), by, 1);
             assert!(

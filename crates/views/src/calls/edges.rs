@@ -61,7 +61,7 @@ pub enum Language {
     Mermaid,
 }
 
-/// The edges, and what the functions at their ends add up to.
+/// The edges, and the totals of the functions at their ends.
 #[derive(Clone, Debug, Default)]
 pub struct Edges {
     edges: Vec<Edge>,

@@ -7,7 +7,7 @@ use super::by_function::ByFunction;
 use super::stack::{Call, Calls};
 use super::{Functions, pattern};
 
-/// What is asked for. Everything is shown by default.
+/// The selected calls: by default all.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Patterns of functions: only their calls are shown, with what they call. Empty: all.
@@ -55,7 +55,7 @@ impl Verdicts {
         Verdicts { everything: selection.is_everything(), selection, of: ByFunction::new() }
     }
 
-    /// What is asked for.
+    /// The selection that these verdicts are of.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
@@ -67,10 +67,10 @@ impl Verdicts {
     }
 }
 
-/// Where a thread is in what is selected.
+/// The place of a thread among the selected calls.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// Depth of the outermost call that makes what is inside of it visible.
+    /// Depth of the outermost call that makes the calls inside of it visible.
     shown_from: Option<usize>,
     /// Depth of the outermost hidden call.
     hidden_from: Option<usize>,

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_stays_as_it_is() {
+    fn other_text_than_names_stays_unchanged() {
         for name in ["<", ">", "a<b", "a)b(", "}{", "()", "x<(>", "<<<<>>>", "operator<<<<", "\u{2028}<é"] {
             assert!(!short(name).is_empty(), "{name}");
         }

@@ -24,7 +24,7 @@ pub struct Total {
     pub own: u64,
     /// The sum of the durations of all calls, which is more than `total` where the function calls itself.
     pub sum: u64,
-    /// The shortest call that returned, none of whose records are missing; [`u64::MAX`] where there is none.
+    /// The shortest call that returned and has all its records; [`u64::MAX`] without any.
     pub min: u64,
     /// The longest call.
     pub max: u64,

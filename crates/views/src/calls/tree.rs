@@ -55,7 +55,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree of what is selected.
+    /// A tree of the selected calls.
     pub fn new(style: Style, selection: super::Selection) -> Tree {
         Tree {
             style,
@@ -151,7 +151,7 @@ impl Writer<'_> {
         self.style.line(self.tid, module.as_deref(), line, to);
     }
 
-    /// The lines of entries that wait, of this many outermost calls, and what follows them.
+    /// Prints the waiting lines of entries down to the depth `upto`, and then `last`.
     fn print_entries(&mut self, upto: usize, last: impl FnOnce(&mut Self, &mut Vec<u8>)) {
         let mut text = self.lines.scratch();
         while self.shown.printed < upto {

@@ -26,12 +26,12 @@ pub struct Block {
     pub owner: Owner,
 }
 
-/// How many blocks a recorded one stands for, where one is recorded per this many bytes; 0: all are.
+/// The weight of a recorded block, where one is recorded per this number of bytes on average; 0: all blocks are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample(pub u64);
 
 impl Sample {
-    /// What a block of this size counts for, which was allocated at that time: the same whenever it is asked.
+    /// The estimate that a block of this size, allocated at this time, stands for. It depends on nothing else.
     #[inline]
     pub fn of(self, size: u64, time: u64) -> Sum {
         if self.0 == 0 { Sum { blocks: 1, bytes: size } } else { self.estimate(size, time) }

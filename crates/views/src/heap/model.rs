@@ -58,7 +58,7 @@ pub struct Summary {
     pub frees_of_copies: u64,
     /// Events that are missing.
     pub lost: u64,
-    /// Malloc'd blocks are estimates: one was recorded per this many bytes. 0: all were.
+    /// The mean number of bytes from one recorded malloc'd block to the next, by which totals are estimated. 0: every block was recorded.
     pub sample: u64,
 }
 
@@ -122,12 +122,12 @@ impl Model {
         }
     }
 
-    /// An empty model that holds at most this many copies, instead of [`MAX_COPIES`].
+    /// An empty model with another limit of copies than [`MAX_COPIES`].
     pub fn with_max_copies(most: usize) -> Model {
         Model { max_copies: most, ..Model::new() }
     }
 
-    /// An empty model of which one malloc'd block comes per this many bytes, on average; 0: all come.
+    /// An empty model of sampled malloc'd blocks, one per `sample` bytes on average; 0: all blocks.
     pub fn sampled(bytes: u64) -> Model {
         Model { sample: Sample(bytes), ..Model::new() }
     }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_changes_rarely_has_the_points_of_one_that_is_asked_at_each() {
+    fn rare_updates_give_the_points_of_frequent_ones() {
         for every in [1, 2, 5, 40, 1000] {
             let (mut s, mut next) = (Series::new(0), 0);
             let (mut often, mut often_mark) = ([0; COARSE], Mark::default());

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_does_not_count() {
+    fn released_memory_does_not_count() {
         for period in [7, 20, 60, 100] {
             assert_eq!(of(1000, |i| 1000 + 100 * (i % period)), Trend::None, "a saw of {period}");
             assert!(

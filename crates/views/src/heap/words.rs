@@ -63,7 +63,7 @@ fn mapped(rows: &Rows) -> String {
     format!("mmap: {outstanding} outstanding of {}, {}", count(n.mapped_total.blocks), size(n.mapped_total.bytes))
 }
 
-/// Appends what there is in all, and what is not exact.
+/// Appends the sums over the whole heap, and notes about those that are not exact.
 pub fn head(rows: &Rows, name: &str, out: &mut Vec<u8>) {
     let name = if name.is_empty() { "heap".to_owned() } else { ascii(name) };
     let estimates = match rows.summary.sample {

@@ -25,7 +25,7 @@ pub fn line(ev: &Event<'_>, v: &mut Values<'_>) {
     v.out.push(b'}');
 }
 
-/// Writes what only such an event has, as one object.
+/// Writes the members that only events of trapline itself have, as one object.
 pub fn object(ev: &Event<'_>, v: &mut Values<'_>) {
     v.out.push(b'{');
     match (ev.schema.name, Event::parse(ev.bytes_of("call")).ok().filter(Event::is_syscall)) {

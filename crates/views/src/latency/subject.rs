@@ -31,7 +31,7 @@ pub enum Subject {
     None,
 }
 
-/// Arguments that have the type of a path and are none that the call works on: the text of a link, what is mounted.
+/// Arguments with the type of a path that are not the file of the call: the text of a link, the device of a mount.
 const NOT_WORKED_ON: [(&str, &str); 3] = [("symlink", "oldname"), ("symlinkat", "oldname"), ("mount", "dev_name")];
 
 /// Calls whose path names something that is in no directory: message queues.
@@ -83,7 +83,7 @@ pub(crate) enum File<'a> {
     Socket(&'a [u8]),
     /// Its name is not known.
     Unnamed,
-    /// There is none.
+    /// The call is about no file or descriptor.
     None,
 }
 

@@ -42,11 +42,11 @@ struct Told {
 
 /// The longest arguments that are remembered, bytes.
 const LONGEST: usize = 1 << 10;
-/// After so many calls of a class, it is worth while to remember them or not: where what is read is different every time, it is not.
+/// Calls of a class after which its texts are no longer remembered, if few of them have been found again.
 const TRIED: u32 = 256;
 
 impl Told {
-    /// The number of the text of a call's arguments, which the call's class, its arguments, what was read for them, and its result determine.
+    /// The number of the text of a call's arguments. Class, arguments, captured memory and result determine it.
     fn find(&mut self, ev: &Event<'_>, group: usize) -> Option<u32> {
         if self.group != group {
             self.group = group;

@@ -171,7 +171,7 @@ pub struct Values {
     indices: Vec<u32>,
     /// Values that are in no dictionary.
     plain: Vec<i64>,
-    /// How many rows have a value, then how many have none, and so on; and what the last run has, which is not among them.
+    /// Lengths of runs of rows, by turns with a value and without one, and the last run, which is not among them.
     runs: Vec<u32>,
     last: (bool, u32),
     escaped: Vec<u8>,

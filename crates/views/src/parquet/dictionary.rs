@@ -16,7 +16,7 @@ fn places_for(values: usize) -> usize {
 }
 
 impl Places {
-    /// Forgets all of so many numbers.
+    /// Forgets all numbers; their count was `numbers`.
     fn clear(&mut self, numbers: usize) {
         self.slots.truncate(places_for(numbers));
         self.slots.fill(0);

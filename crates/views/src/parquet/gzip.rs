@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn packed_bytes_come_back() {
         let text = b"abcabcabc".repeat(1000);
         let packed = packed(&text);
         let (deflated, sums) = packed[HEAD.len()..].split_at(packed.len() - HEAD.len() - 8);

@@ -51,7 +51,7 @@ impl Struct {
         self.out.extend_from_slice(&written(fields));
     }
 
-    /// A list of this many elements of a type, which are written already.
+    /// A list of `n` elements of the type `of`, given in their written form.
     pub fn list(&mut self, field: i16, of: u8, n: usize, elements: &[u8]) {
         self.head(field, LIST);
         if n < 15 {

@@ -1,13 +1,13 @@
-//! What of a profile is looked at: without some frames, from one function on, threads with numbered names as one.
+//! The visible part of a profile: without some frames, from one function on, threads with numbered names as one.
 //!
-//! Every view is drawn of what is left: a table, a tree and a graph through the same lens have the same numbers.
+//! Every view draws this part: a table, a tree and a graph through the same lens have the same numbers.
 
 use super::stacks::{FrameId, LabelsId, Stacks};
 use super::{Frame, Labels};
 use lang::pattern::glob;
 use std::collections::{HashMap, HashSet};
 
-/// What is left out, and what is joined.
+/// The frames to leave out, and the threads to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lens {
     /// Functions that are left out of stacks, by patterns with `*` and `?`: their callers are shown as if they had called what those call.
@@ -80,7 +80,7 @@ impl Lens {
         seen
     }
 
-    /// Hands over the profile with what it leaves of whole stacks.
+    /// Hands over the profile with the visible parts of whole stacks.
     pub fn whole(&self, stacks: &Stacks, mut each: impl FnMut(&Stacks)) {
         let cuts = !self.hide.is_empty() || self.no_inline || self.focus.is_some();
         let joins = self.join_numbered && !numbered(stacks).is_empty();

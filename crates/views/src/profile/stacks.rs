@@ -244,8 +244,7 @@ impl Stacks {
         StackId(id)
     }
 
-    /// Adds a sample: who had which stack, with which weight, when (ns of the monotonic clock). Where weights are numbers of samples,
-    /// these are so many.
+    /// Adds a sample: its stack, labels, weight and time (ns of the monotonic clock). Where the unit is samples, the weight is their number.
     pub fn add(&mut self, stack: StackId, labels: LabelsId, weight: u64, time: u64) {
         let samples = if matches!(self.unit, Unit::Samples { .. }) { weight } else { 1 };
         self.add_many(stack, labels, Tally { samples, weight }, time);
@@ -402,7 +401,7 @@ impl Stacks {
         })
     }
 
-    /// The weight of each distinct stack, whoever had it, by its number.
+    /// The weight of each distinct stack, over all threads, by the stack's number.
     pub(super) fn by_stack(&self) -> Vec<Tally> {
         let mut all = vec![Tally::default(); self.stacks.len()];
         for e in &self.entries {

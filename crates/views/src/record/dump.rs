@@ -1,4 +1,4 @@
-//! Captured memory as the lines of `hexdump -C`, each with the label of what it is.
+//! Captured memory as the lines of `hexdump -C`, each with a label for its argument.
 //!
 //! Invariant: only printable ASCII is written, whatever the bytes are.
 

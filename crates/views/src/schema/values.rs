@@ -124,7 +124,7 @@ fn of_type(ty: &Type) -> Json {
     }
 }
 
-/// What is shown by its number where not all of it is asked for.
+/// An array or structure that is shown by its length, because it is cut.
 fn count(what: &str) -> Json {
     let members = json!({ "addr": reference("address"), what: { "type": "integer" }, "cut": { "const": true } });
     json!({ "type": "object", "required": ["addr", what], "properties": members })

@@ -75,7 +75,7 @@ pub fn find(processes: &[Process]) -> Vec<Deadlock> {
     found
 }
 
-/// Whether what a thread waits for is known, and has no end of its own.
+/// Whether the thread waits for something known that does not end by itself.
 fn may_be_stuck(t: &Thread) -> bool {
     let known = |w: &Wait| (w.complete || w.likely) && !w.timed;
     matches!(t.state, 'S' | 'D') && t.wait.as_ref().is_some_and(known)
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_likely_is_marked() {
+    fn likely_deadlocks_are_marked() {
         let mut p = process(1, vec![thread(1, &[(1, Some(2))]), thread(2, &[(1, Some(1))])]);
         if let Some(wait) = &mut p.threads[0].wait {
             (wait.complete, wait.likely) = (false, true);

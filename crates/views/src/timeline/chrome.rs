@@ -18,7 +18,7 @@ use crate::write::number;
 /// Writes it.
 pub const WRITER: Writer = Writer::parts(write);
 
-/// So much is written at once.
+/// The size of a part that is written at once, bytes.
 const PART: usize = 1 << 16;
 
 struct File<'t, 's, 'o> {
@@ -68,7 +68,7 @@ fn micros(key: &str, ns: u64, out: &mut Vec<u8>) {
     out.extend([b'.'].into_iter().chain([part / 100, part / 10 % 10, part % 10].map(|digit| b'0' + digit as u8)));
 }
 
-/// Appends what a mark is of: a thread (`t`), or everything (`g`).
+/// Appends the scope of a mark: a thread (`t`), or everything (`g`).
 fn scope(of: &str, out: &mut Vec<u8>) {
     w::key(out, "s");
     w::string(out, of);

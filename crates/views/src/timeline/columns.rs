@@ -160,12 +160,12 @@ impl Row {
     }
 }
 
-/// Rows by what they are of.
+/// Rows by owner, kind and depth.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     all: Vec<Row>,
     by: Table<(Of, Kind, u32), usize>,
-    /// The last that was asked for.
+    /// The latest row: most items follow another one of their row.
     latest: Option<usize>,
 }
 

@@ -17,7 +17,7 @@ use events::names::Names;
 /// How many items a step has.
 pub(super) const STEP: usize = 64;
 
-/// What curves are collected from.
+/// The state of curves: outstanding blocks and open descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Curves {
     /// Blocks that are outstanding, of each process: their addresses; the number of the allocation in the row, and its size.
@@ -62,7 +62,7 @@ impl Timeline {
         }
     }
 
-    /// What an event, shown or not, takes from curves.
+    /// The losses of curves by an event, shown or not: closed descriptors, and the memory before an exec.
     pub(super) fn taken(&mut self, ev: &Event<'_>) {
         if ev.schema.id == P_EXEC.id
             && let Some(thread) = self.processes.known(ev.pid()).or_else(|| self.processes.known(ev.tid()))
@@ -101,7 +101,7 @@ impl Timeline {
         push(row, Item { start: ev.time(), name, value, ..Item::default() });
     }
 
-    /// What a call has opened, and its file.
+    /// Adds the descriptors that a call has opened, and their file.
     pub(super) fn opened(&mut self, ev: &Event<'_>, file: u32) {
         let fds = made(ev);
         let added = |fd: &i32| self.curves.descriptors.add(ev, *fd, file) == Added::New;

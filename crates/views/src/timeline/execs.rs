@@ -9,7 +9,7 @@ use events::{Cap, Event, Type};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The value of a variable: as far as it is captured, and whether that is not all.
+/// The captured part of the value of a variable, and whether it was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variable {
     value: String,

@@ -2,14 +2,14 @@
 
 use super::Timeline;
 
-/// What one of two threads does, or is done to.
+/// One end of a flow between two threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct End {
     pub thread: usize,
     pub time: u64,
-    /// What both sides have in common: a number from 1.
+    /// The number of the flow, from 1: both ends have it.
     pub flow: u64,
-    /// It is the one that is begun or woken.
+    /// It is the end of the thread that is begun or woken.
     pub is_last: bool,
     pub what: &'static str,
 }

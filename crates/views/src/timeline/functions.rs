@@ -25,12 +25,12 @@ struct Calling {
     place: Place,
 }
 
-/// What calls of functions are collected in.
+/// Collects calls of functions.
 #[derive(Debug)]
 pub(super) struct FunctionRows {
     /// The thread that makes the next step.
     pub thread: usize,
-    /// Depths of which there are rows: deeper calls are in none, and counted.
+    /// The number of depths with rows; deeper calls are only counted.
     pub depths: usize,
     threads: Table<(u32, u32), Calling>,
     verdicts: Verdicts,

@@ -19,7 +19,7 @@ impl Operations {
         self.all.entry(name).or_default().push((process, item));
     }
 
-    /// Puts the operations into rows, behind those of this many sets of spans.
+    /// Puts the operations into rows, behind the rows of the `sets` of spans.
     pub(super) fn end(&mut self, rows: &mut Rows, sets: usize) {
         for (nth, all) in (sets as u32..).zip(self.all.values_mut()) {
             order::by_key(all, |(_, item)| item.start);

@@ -43,7 +43,7 @@ struct Cell {
 /// Writes it.
 pub const WRITER: Writer = Writer::whole(write);
 
-/// Appends the picture, this many columns wide.
+/// Appends the picture, in the width of [`Timeline::columns`].
 fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let all = timeline.processes.all();
     let columns = timeline.columns.clamp(40, 400) - NAMES - 1;
@@ -54,7 +54,7 @@ fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     let strings: Vec<&str> = timeline.strings.all().collect();
     let name = |n: u32| strings.get((n as usize).wrapping_sub(1)).copied().unwrap_or_default();
     let mut cells = vec![vec![Cell::default(); columns]; all.len()];
-    // Of a column: what was done by whom, how often.
+    // For each column, the number of events by process and name.
     let mut what: Vec<Counts<(usize, u32), u64>> = vec![Counts::default(); columns];
     for row in timeline.ordered() {
         let Some(of) = process(timeline, row) else { continue };

@@ -26,7 +26,7 @@ use std::collections::HashSet;
 /// Writes it.
 pub const WRITER: Writer = Writer::parts(write);
 
-/// Tracks by what they are of.
+/// The numbers of tracks: the upper bits distinguish processes, threads and rows.
 fn process_track(process: usize) -> u64 {
     1 << 62 | process as u64
 }
@@ -35,17 +35,17 @@ fn thread_track(thread: usize) -> u64 {
     1 << 63 | thread as u64
 }
 
-/// The track of a row that has one of its own.
+/// The track of a row, other than of functions.
 fn row_track(nth: usize) -> u64 {
     1 << 61 | nth as u64
 }
 
-/// The tracks of all processors, of what has happened to the session, and of what the file does not have.
+/// The tracks of all processors, of stops of the session, and of events that the file leaves out.
 const PROCESSORS: u64 = 1 << 60;
 const SESSION: u64 = 2;
 const LEFT_OUT: u64 = 3;
 
-/// So much is written at once.
+/// The size of a part that is written at once, bytes.
 const PART: usize = 1 << 16;
 
 struct File<'t, 's> {
@@ -56,7 +56,7 @@ struct File<'t, 's> {
     functions: Vec<(u64, u64)>,
     frame_functions: Names,
     paths: Names,
-    /// What was written of frames, of their files, and of stacks.
+    /// Frames, their files and stacks that are written already.
     frames: HashSet<u32>,
     mappings: HashSet<u64>,
     stacks: HashSet<u64>,
@@ -144,7 +144,7 @@ impl File<'_, '_> {
         }
     }
 
-    /// What the file does not have.
+    /// Events that the file leaves out.
     fn left_out(&mut self, out: &mut Vec<u8>) {
         for (nth, (what, n)) in words::left_out(self.timeline).enumerate() {
             if nth == 0 {
@@ -175,11 +175,11 @@ impl File<'_, '_> {
         }
     }
 
-    /// Functions of a thread, by their depths: a slice begins, and those that it is around, before it ends.
+    /// Functions of a thread, by their depths: a slice begins before those inside of it, and ends after them.
     fn nested(&mut self, rows: &[&Row], out: &mut Vec<u8>) {
         let Of::Thread(thread) = rows[0].of else { return };
         let track = thread_track(thread);
-        // Those that have begun and not ended: depth, end, what is said of it.
+        // Open slices: depth, end, note.
         let mut open: Vec<(u32, u64, &str)> = Vec::new();
         for (depth, item) in nested::in_order(rows) {
             while let Some((_, end, note)) = open.pop_if(|(of, ..)| *of >= depth) {
@@ -265,7 +265,7 @@ impl File<'_, '_> {
         }
     }
 
-    /// Has the next packet say what a stack is, where none has.
+    /// Defines a stack in the next packet, unless an earlier one has.
     fn intern(&mut self, stack: u64) {
         let frames = self.all_stacks.get((stack as usize).wrapping_sub(1)).copied().unwrap_or_default();
         if stack == 0 || !self.stacks.insert(stack) {

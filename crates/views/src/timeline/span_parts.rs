@@ -120,7 +120,7 @@ fn threads(span: &Span) -> impl Iterator<Item = usize> + use<> {
     std::iter::once(from).chain((to != from).then_some(to))
 }
 
-/// How long these times are together, with what they have in common once.
+/// The length of the union of these times.
 fn together(mut times: Vec<(u64, u64)>) -> u64 {
     times.sort_unstable();
     let (mut sum, mut until) = (0, 0);

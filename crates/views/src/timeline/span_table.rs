@@ -39,7 +39,7 @@ impl Durations {
         self.0.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// The time that this many percent do not exceed.
+    /// A percentile of the durations.
     fn percentile(&self, percent: usize) -> Option<u64> {
         let nth = (self.0.len() * percent).div_ceil(100).max(1);
         self.0.get(nth - 1).copied()

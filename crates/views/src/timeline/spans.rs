@@ -27,7 +27,7 @@ use events::types::Type;
 use events::values::{Shape, Signature, Value, text_of};
 use lang::pattern::glob;
 
-/// What is asked for.
+/// A requested kind of spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Definition {
     /// What the spans are called.
@@ -118,7 +118,7 @@ pub(super) struct Spans {
     pub sets: Vec<Set>,
     /// How many of the slowest are shown.
     pub slowest: usize,
-    /// Of classes of events, of entries and of exits of functions: what they are, as far as they were asked for.
+    /// Roles of classes of events, of entries and of exits of functions, found at their first event.
     of_class: Table<u16, Vec<Role>>,
     of_function: Table<(u32, bool), Vec<Role>>,
     /// Keys at the entries of calls that have not returned: by thread, function, role.
@@ -155,7 +155,7 @@ impl Spans {
         self.sets.is_empty()
     }
 
-    /// What is asked for of a probe.
+    /// The roles of a probe: the spans that its events begin or end.
     fn roles(&self, matches: impl Fn(&str) -> bool) -> Vec<Role> {
         let places = self.sets.iter().enumerate().flat_map(|(n, set)| {
             // An event that ends a span may begin the next one.

@@ -77,7 +77,7 @@ fn write(timeline: &Timeline, out: &mut Vec<u8>) {
     line_of_loss(timeline, out);
 }
 
-/// What it has executed, in the order of time: the last is what it is.
+/// The programs of a process: the present one, and in brackets the earlier ones, the latest first.
 fn line(p: &Process) -> String {
     let mut text = printable(p.commands.last().map_or(&p.name, |c| &c.line));
     for c in p.commands.iter().rev().skip(1) {
@@ -96,7 +96,7 @@ fn printable(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// How it has ended; empty where it has not, as far as the trace says.
+/// The exit status of a process, or the signal that has ended it; empty without an end in the trace.
 fn exit(p: &Process) -> String {
     match p.exit {
         None => String::new(),
@@ -107,7 +107,8 @@ fn exit(p: &Process) -> String {
     }
 }
 
-/// Each process below its parent, in the order in which they began: with what is in front of it, and of the lines below it.
+/// Calls `each` with each process, below its parent and in the order of their beginnings, and with the branches of the tree in front of its line
+/// and of further lines about it.
 fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String, &str)) {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); all.len()];
     let mut tops = Vec::new();
@@ -118,7 +119,7 @@ fn in_order(all: &[Process], each: &mut dyn FnMut(usize, String, &str)) {
             None => tops.push(n),
         }
     }
-    // What is still to be shown, the next last: the process, what is in front of it, whether it is the last of its parent.
+    // A stack of processes to show: the process, the branches in front of it, and whether it is the last child of its parent.
     let mut rest: Vec<(usize, String, Option<bool>)> =
         tops.into_iter().rev().map(|n| (n, String::new(), None)).collect();
     while let Some((n, before, last)) = rest.pop() {

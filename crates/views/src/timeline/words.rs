@@ -1,4 +1,4 @@
-//! What formats of other programs say of the items of rows: names, categories, and more about them. Nothing in it controls a terminal.
+//! Names, categories and notes of items for the formats of other programs. None has control characters.
 
 use super::columns::{Item, Row};
 use super::{Kind, Timeline};
@@ -48,7 +48,7 @@ impl<'t> Words<'t> {
         (visible(self.string(item.name)), category)
     }
 
-    /// What a row is called that has a track of its own. Spans of one name have one for each that overlaps others.
+    /// The name of a row's own track. Overlapping spans of one name have a track each.
     pub(super) fn row(&self, row: &Row) -> Cow<'static, str> {
         match row.kind {
             Kind::Function => "functions".into(),
@@ -67,7 +67,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// More about an item: words, and what they say.
+    /// Notes about an item: a key and a text each.
     pub(super) fn notes(&self, row: &Row, item: &Item, note: &mut dyn FnMut(&str, &str)) {
         let text = |number: u32| visible(self.string(number));
         let mut of = |what: &str, text: &str| {
@@ -106,7 +106,7 @@ pub(super) fn ending(item: &Item) -> &'static str {
     }
 }
 
-/// What a picture does not have, in words, and how much of it.
+/// The kinds of events that a picture leaves out, in words, and their numbers.
 pub(super) fn left_out(timeline: &Timeline) -> impl Iterator<Item = (&'static str, u64)> {
     let crowded = timeline.operations.crowded + timeline.spans.sets.iter().map(|set| set.crowded).sum::<u64>();
     let all = [
@@ -118,7 +118,7 @@ pub(super) fn left_out(timeline: &Timeline) -> impl Iterator<Item = (&'static st
     all.into_iter().filter(|(_, n)| *n > 0)
 }
 
-/// Events that were lost, and of these, those of which it is not known which thread they were of, or when: no row has them.
+/// The number of lost events, and how many of them are in no row, because their thread or time is unknown.
 pub(super) fn lost(timeline: &Timeline, rows: &[&Row]) -> Option<(u64, u64)> {
     let all = timeline.lost?;
     let shown: i64 = rows.iter().filter(|r| r.kind == Kind::Lost).flat_map(|r| r.items()).map(|i| i.value).sum();

@@ -29,8 +29,8 @@ impl Writer {
         Writer { write: How::Whole(write), most: 10_000_000, depths: 200 }
     }
 
-    /// A file that other programs read, which is written part by part. Of this many calls of functions, rows have 250 MB and the file 2.5 GB, about as
-    /// much as Perfetto's interface opens.
+    /// A file for other programs, written part by part. At its limit, a trace of function calls needs 250 MB for rows and a file of 2.5 GB, about the
+    /// largest that Perfetto's interface opens.
     pub const fn parts(write: Write) -> Writer {
         Writer { write: How::Parts(write), most: 100_000_000, depths: 1 << 16 }
     }

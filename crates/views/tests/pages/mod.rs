@@ -311,7 +311,7 @@ fn ask(browser: &Browser, hash: &str, script: &str) -> Value {
 }
 
 #[test]
-fn all_that_is_in_a_trace_is_in_the_page() {
+fn a_page_has_everything_of_its_trace() {
     let Some(browser) = Browser::new() else { return };
     let r = ask(
         &browser,
@@ -415,7 +415,7 @@ fn a_range_has_tables_and_an_address() {
 }
 
 #[test]
-fn what_is_searched_for_is_counted_and_walked_through() {
+fn a_search_counts_its_matches_and_walks_through_them() {
     let Some(browser) = Browser::new() else { return };
     let r = ask(
         &browser,

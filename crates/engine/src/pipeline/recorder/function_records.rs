@@ -5,7 +5,7 @@ use ctf::packet::PacketWriter;
 use events::functions::{self, RECORD, Run, word};
 
 impl Recorder {
-    /// Keeps function records of a thread. The filter is not asked: whoever reads the trace applies it.
+    /// Keeps function records of a thread, all of them: the filter is applied when the trace is read.
     pub fn functions(&mut self, run: &Run<'_>) {
         self.note_clock(run);
         if !self.streams.contains_key(&run.stream) {

@@ -145,7 +145,7 @@ pub struct HeapGroups {
 }
 
 impl HeapGroups {
-    /// Of which this many events of the heap are `lost` in each group.
+    /// Heaps by group; `lost` gives the number of events that a group lacks.
     pub fn new(grouping: Grouping, drawings: Vec<Drawing>, style: &Style, lost: impl Fn(usize) -> u64) -> HeapGroups {
         let of = |group| {
             let (feed, kept) = (Arc::new(Mutex::new(Feed::lacking(lost(group)))), Kept::default());

@@ -81,7 +81,7 @@ pub fn run(ask: &Ask, set: &Set) -> Result<u8> {
     end(ask, set, outcome)
 }
 
-/// Tells where events are from, and what the functions of `stacks` are called.
+/// Tells the pump the origins of events and, with `stacks`, the names of functions.
 fn name(ask: &Ask, set: &Set, pump: &mut Pump<'_>, stacks: bool) -> Result<()> {
     pump.join(set.origins.clone());
     for trace in set.traces.iter().filter(|_| stacks) {

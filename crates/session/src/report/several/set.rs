@@ -210,7 +210,7 @@ fn label(all: &mut [Origin]) {
     all.iter_mut().for_each(|origin| origin.width = width);
 }
 
-/// The traces that are meant by what is named: each itself, and those below a directory that is none.
+/// The traces that the directories name: a trace names itself, another directory the traces below it.
 ///
 /// # Errors
 /// A directory that cannot be read, or has no trace in it.

@@ -24,7 +24,7 @@ use views::advance::Advance;
 
 /// What views are made of.
 pub struct Making<'a> {
-    /// What is asked for.
+    /// The request.
     pub ask: &'a Ask,
     /// The traces.
     pub set: &'a Set,
