@@ -84,7 +84,7 @@ pub(super) fn report(c: Command) -> Command {
         )
         .arg(
             Arg::new("follow-recording").long("follow").action(ArgAction::SetTrue).help(
-                "Follow a running recording: show new events, a second or two later, until it ends or Ctrl-C",
+                "Follow a running recording: show new events, a second or two later, and tables and pictures when it ends, or at Ctrl-C",
             ),
         )
         .arg(long_flag("no-script", "Leave out what the script of the recording prints, and show what only it has read"))
