@@ -95,6 +95,7 @@ mod sanitizers;
 mod schema;
 mod scribbled;
 mod script_memory;
+mod script_probes;
 mod scripts;
 mod scripts_recorded;
 mod selection;
