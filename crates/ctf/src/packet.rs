@@ -53,7 +53,7 @@ pub const FUNCTIONS_HEADER: usize = 136;
 /// Where a packet is closed, bytes. A larger event has a packet for itself.
 pub const FULL: usize = 256 << 10;
 /// Where a packet that will be compressed is closed, bytes: what its model has learned is forgotten with each.
-pub const FULL_UNPACKED: usize = 16 << 20;
+pub const FULL_UNPACKED: usize = 4 << 20;
 /// A packet that is larger than this before it is compressed is not taken for one, bytes.
 pub const MAX_UNPACKED: usize = 32 << 20;
 /// `cpu_id` of a stream that belongs to no processor.
