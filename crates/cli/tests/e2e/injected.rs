@@ -147,7 +147,7 @@ fn many_sessions_leave_nothing_behind() {
 #[test]
 fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
     let Some(program) = program() else { return };
-    let run = started(User::Me, &[&program, "1000", "4", "1000"]);
+    let mut run = started(User::Me, &[&program, "1000", "4", "1000"]);
     let dir = lab::scratch();
     for (n, after) in [400u64, 0, 5, 20, 60].into_iter().enumerate() {
         let trace: PathBuf = dir.join(format!("trace-{n}"));
@@ -159,7 +159,9 @@ fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
         lab::kill("KILL", killed.pid().into());
         let _ = killed.child.wait();
     }
+    run.must_run();
     let out = graph(User::Me, run.pid(), &["--duration", "0.2", "--as", "functions"]);
+    run.must_run();
     assert_eq!(out.code(), 0, "{}", out.stderr);
     assert!(out.out().contains(" fib"), "{}", out.out());
     comes_to_its_own_text(run.pid());

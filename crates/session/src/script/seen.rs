@@ -94,6 +94,17 @@ fn of_function(leaf: &Leaf) -> Option<Get> {
     })
 }
 
+/// Where a value of the thread comes from, which some events have captured.
+fn captured(schema: &Schema, hoisted: &[Hoisted], name: &'static str) -> Get {
+    let field = if name == "username" { "uid" } else { name };
+    let last = |n: &str| schema.args.iter().rposition(|a| a.name == n);
+    match last(&format!("task_{field}")).or_else(|| last(field).filter(|i| is_captured(schema, hoisted, *i))) {
+        Some(i) if name == "comm" => Get::Text(i),
+        Some(i) => Get::Arg(i),
+        None => Get::Named(name),
+    }
+}
+
 /// Where the values of a clause come from, in events of a class. `aliases` are other names of the class's arguments.
 pub fn gets(
     leaves: &[Leaf],
@@ -145,15 +156,7 @@ pub fn gets(
         }
         // The field of a capture is behind the arguments; one of them may be called so too.
         What::Value(name @ ("comm" | "cpu" | "uid" | "gid" | "username")) if schema.class != events::Class::Process => {
-            let field = if *name == "username" { "uid" } else { name };
-            let captured = |n: &str| schema.args.iter().rposition(|a| a.name == n);
-            match captured(&format!("task_{field}"))
-                .or_else(|| captured(field).filter(|i| is_captured(schema, hoisted, *i)))
-            {
-                Some(i) if *name == "comm" => Get::Text(i),
-                Some(i) => Get::Arg(i),
-                None => Get::Named(name),
-            }
+            captured(schema, hoisted, name)
         }
         What::Value("retval") => match schema.is_span() {
             true => Get::Result,
