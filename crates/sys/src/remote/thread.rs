@@ -19,8 +19,10 @@ const BUSY: Duration = Duration::from_secs(10);
 pub(super) const STEP: Duration = Duration::from_millis(100);
 /// SIGTRAP in a set of signals.
 pub(super) const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
-/// How often a thread runs a little further, until it executes single instructions.
-const NUDGES: u32 = 8;
+/// How often a thread runs a little further, and is still there, until it executes single instructions.
+const NUDGES: u32 = 24;
+/// How long one of these may take.
+const LONGEST: Duration = Duration::from_millis(50);
 /// How long threads may take to leave the ranges of [`super::Threads::clear`].
 const CLEAR: Duration = Duration::from_secs(3);
 /// How far up a stack is looked.
@@ -354,10 +356,13 @@ impl Thread {
                 // A step is the last resort: a thread that executes one while trapline is killed gets the signal of it.
                 Within::Now if nudges >= NUDGES && self.may_step() => self.step(STEP),
                 Within::Now | Within::Later | Within::Unknown => {
-                    nudges += 1;
-                    // Longer each time: the thread needs a processor, and the handler may take its time.
+                    let place = |r: Registers| (r.pc(), r.sp());
+                    let before = self.registers().map(place)?;
                     let moved = self.nudge(time);
-                    time = (time * 2).min(Duration::from_millis(50));
+                    // On a busy machine, a thread may be stopped again before it has had a processor: no step would come to its end sooner.
+                    nudges += u32::from(self.registers().map(place).ok() != Some(before));
+                    // Longer each time: the thread needs a processor, and the handler may take its time.
+                    time = (time * 2).min(LONGEST);
                     moved
                 }
             };
