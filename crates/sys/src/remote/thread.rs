@@ -20,9 +20,11 @@ pub(super) const STEP: Duration = Duration::from_millis(100);
 /// SIGTRAP in a set of signals.
 pub(super) const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
 /// How often a thread runs a little further, and is still there, until it executes single instructions.
-const NUDGES: u32 = 24;
+const NUDGES: u32 = 8;
 /// How long one of these may take.
 const LONGEST: Duration = Duration::from_millis(50);
+/// A thread that has taken so much of a processor's time has run since: a stop alone takes less, ns.
+const RAN: u64 = 200_000;
 /// How long threads may take to leave the ranges of [`super::Threads::clear`].
 const CLEAR: Duration = Duration::from_secs(3);
 /// How far up a stack is looked.
@@ -293,6 +295,17 @@ impl Thread {
         self.hold(STOP)
     }
 
+    /// Where it is.
+    fn place(&self) -> Option<(u64, u64)> {
+        self.registers().map(|r| (r.pc(), r.sp())).ok()
+    }
+
+    /// How long it has been on a processor, ns (`/proc/TID/schedstat`, kernel/sched/stats.c of Linux 6.18).
+    fn run_time(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.tid)).ok()?;
+        text.split(' ').next()?.parse().ok()
+    }
+
     /// Lets it execute an instruction, and stops it again. A signal that comes first is delivered instead. After `limit`, it is asked to
     /// stop wherever it is: on a busy machine it may not have begun. The signal of the step never reaches the program.
     pub(super) fn step(&mut self, limit: Duration) -> io::Result<()> {
@@ -356,11 +369,11 @@ impl Thread {
                 // A step is the last resort: a thread that executes one while trapline is killed gets the signal of it.
                 Within::Now if nudges >= NUDGES && self.may_step() => self.step(STEP),
                 Within::Now | Within::Later | Within::Unknown => {
-                    let place = |r: Registers| (r.pc(), r.sp());
-                    let before = self.registers().map(place)?;
+                    let before = (self.place(), self.run_time());
                     let moved = self.nudge(time);
-                    // On a busy machine, a thread may be stopped again before it has had a processor: no step would come to its end sooner.
-                    nudges += u32::from(self.registers().map(place).ok() != Some(before));
+                    let ran = before.1.zip(self.run_time()).is_none_or(|(then, now)| now.saturating_sub(then) >= RAN);
+                    // On a busy machine, it may be stopped again before it has had a processor: a step would wait for one too.
+                    nudges += u32::from(ran || self.place() != before.0);
                     // Longer each time: the thread needs a processor, and the handler may take its time.
                     time = (time * 2).min(LONGEST);
                     moved
