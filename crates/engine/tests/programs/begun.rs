@@ -61,17 +61,7 @@ fn returns(flags: i32, calls: &[(u32, i64, bool)]) -> Vec<Vec<u8>> {
     let nr = schema.x86_64.expect("a number");
     let offsets = BtfOffsets { thread_status: 8, task_signal: 32, signal_exec: 8, ..BtfOffsets::default() };
     let session = Session { system_wide: true, ..Session::default() };
-    let maps = Maps {
-        tasks: TASKS,
-        scratch: SCRATCHES,
-        shape: scratch::Shape::CALLS,
-        rings: vec![RING],
-        rows: ROWS,
-        row_count: nr as i32 + 1,
-        switches: SWITCHES,
-        stacks: None,
-        slots: None,
-    };
+    let maps = maps(nr);
     let mut m = machine(schema, nr, &[]);
     // A start of 0 means that nothing is known.
     (m.time, m.tick) = (1000, 1);
