@@ -98,7 +98,7 @@ pub fn assign(program: &Arc<Program>, places: &Places, enablings: &mut [Enabling
 }
 
 /// Whether a clause may use its maps at a probe. The kernel does not guard the lock of a map that drops keys against programs that run
-/// while it is held (kernel/bpf/bpf_lru_list.c, 6.18): those of counters' interrupts, of the tracepoints of locks, and of functions
+/// while it is held (raw_spin_lock_irqsave in kernel/bpf/bpf_lru_list.c): those of counters' interrupts, of the tracepoints of locks, and of functions
 /// that take locks or keep the map.
 fn may_drop_keys(program: &Program, probe: &ProbeEnabling, clause: &Clause) -> bool {
     const WITHIN: [&str; 6] = ["hardware:", "contention_", "spin_", "tracepoint:lock:", "lru", "htab"];
