@@ -271,11 +271,15 @@ impl Slot {
         if local != 0
             && permits::records()
             && self.tid.load(Relaxed) != self.ended.load(Relaxed)
-            && let Some([top, memory]) = permits::peek(words)
-            && memory == self.memory.load(Relaxed)
-            && top != 0
         {
-            return Some((base, top.clamp(base, end)));
+            if let Some([top, memory]) = permits::peek(words)
+                && memory == self.memory.load(Relaxed)
+                && top != 0
+            {
+                return Some((base, top.clamp(base, end)));
+            }
+            // Each look at the storage is a system call: no further one once it is known that the owner has ended.
+            self.has_ended();
         }
         let mut top = self.top.load(Acquire).clamp(base, end);
         // SAFETY: between the sentinel and the end of the memory.
