@@ -84,6 +84,7 @@ pub fn prepare<'c>(command: &'c mut Command, dir: &Path) -> &'c mut Command {
     let own = dir.join("w");
     let _ = fs::remove_dir_all(&own);
     fs::create_dir(&own).expect("a directory");
+    testkit::open_to_all(&own, 0o777);
     for (variable, compiler, source) in
         [("HAZARDS_LIBRARY", "gcc", "hazards_library.c"), ("HAZARDS_LIBRARY_CC", "g++", "hazards_library.cc")]
     {
@@ -156,10 +157,42 @@ fn with_libraries() {
     }
 }
 
+/// Runs the scenarios bare and while their calls are recorded, by the processes themselves where that can be.
+#[track_caller]
+fn with_recorded_calls(program: &Program, names: &[&str]) {
+    let ends_the_process = |name: &&&str| name.starts_with(|c: char| c.is_ascii_uppercase());
+    lab::each_ptracer(|user| {
+        let Some(built) = program.build("shared", &[]) else { return };
+        for name in std::iter::once(&"all").chain(names.iter().filter(ends_the_process)) {
+            let command = [&*built, name];
+            let dir = lab::scratch();
+            let out = dir.join("out").display().to_string();
+            let run = |traced: &[&str]| {
+                let mut command = match traced {
+                    [] => lab::as_user(user, &command),
+                    _ => lab::trapline(user, &[traced, &["-o", &out, "--"], &command].concat()),
+                };
+                let outcome = lab::run(prepare(&mut command, &dir));
+                let own = outcome.stderr.lines().filter(|l| !l.starts_with("trapline: "));
+                (outcome.code(), outcome.out(), own.map(str::to_string).collect::<Vec<_>>(), files(&dir.join("w")).0)
+            };
+            let bare = run(&[]);
+            for traced in [&["trace", "-f"][..], &["record", "-q", "-f", "--force"]] {
+                let got = run(traced);
+                assert!(got == bare, "{traced:?} {command:?}: {got:?} instead of {bare:?}");
+                let _ = fs::remove_file(&out);
+            }
+            let _ = fs::remove_dir_all(dir);
+        }
+    });
+}
+
 macro_rules! scenarios {
     ($module:ident, $program:expr, $($test:ident $name:literal),* $(,)?) => {
         mod $module {
             $(#[test] fn $test() { super::scenario(&$program, $name) })*
+            // Slow: all scenarios, three times.
+            #[test] fn with_recorded_calls() { super::with_recorded_calls(&$program, &[$($name),*]) }
         }
     };
 }
