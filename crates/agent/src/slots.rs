@@ -268,10 +268,7 @@ impl Slot {
         let end = self.memory.load(Relaxed) + self.len();
         // The owner's storage goes when the owner ends, at any moment, or becomes that of another thread: then it is zero at first.
         let words = [local + abi::thread::TOP as u64, local + MEMORY];
-        if local != 0
-            && permits::records()
-            && self.tid.load(Relaxed) != self.ended.load(Relaxed)
-        {
+        if local != 0 && permits::records() && self.tid.load(Relaxed) != self.ended.load(Relaxed) {
             if let Some([top, memory]) = permits::peek(words)
                 && memory == self.memory.load(Relaxed)
                 && top != 0

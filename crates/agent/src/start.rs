@@ -1,8 +1,11 @@
 //! The beginning: the constructor, which the loader runs before the program. It takes what belongs to the agent out of the
-//! environment in place, so that the program sees the environment that its user gave.
+//! environment in place, so that the program sees the environment that its user gave. It has a stack of its own: what it would leave below
+//! the loader's frames, programs that read variables which they have not initialised would find there.
 
 use crate::{areas, args, calls, child, hooks, kernel, memory, own, probes, session, slots, slow, talk};
 use abi::message::{Reason, SLOWS, Slow};
+use core::arch::global_asm;
+use core::cell::UnsafeCell;
 
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 const VARIABLE: &[u8] = b"TRAPLINE_AGENT=";
@@ -10,7 +13,47 @@ const _: () = assert!(VARIABLE.len() == abi::SOCKET.len() + 1);
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn(u64, u64, u64) = constructor;
+static CONSTRUCTOR: unsafe extern "C" fn(u64, u64, u64) = trapline_constructor;
+
+unsafe extern "C" {
+    fn trapline_constructor(count: u64, arguments: u64, environment: u64);
+}
+
+global_asm!(
+    ".text",
+    ".globl trapline_constructor",
+    ".hidden trapline_constructor",
+    ".type trapline_constructor,@function",
+    "trapline_constructor:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbp, 0",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "lea rsp, [rip + {stack} + {size}]",
+    "call {constructor}",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size trapline_constructor, .-trapline_constructor",
+    stack = sym STACK,
+    size = const STACK_SIZE,
+    constructor = sym constructor,
+);
+
+const STACK_SIZE: usize = 64 << 10;
+
+#[repr(C, align(64))]
+struct Stack(UnsafeCell<[u8; STACK_SIZE]>);
+
+// SAFETY: only the constructor uses it, which runs once, in the only thread.
+unsafe impl Sync for Stack {}
+
+/// The constructor's. Its deepest frames take a few KB.
+static STACK: Stack = Stack(UnsafeCell::new([0; STACK_SIZE]));
 
 extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
     let mask = kernel::block();

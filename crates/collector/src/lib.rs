@@ -513,6 +513,7 @@ impl Backend for Agent {
         let mut left_out = std::mem::take(&mut self.left_out);
         left_out.extend(explained::unmatched(&self.modules, &self.asked, self.has_libraries));
         let filtered = self.filtered();
-        Report { filtered, enablings, lines, losses, trouble, left_out, planned, ..Report::default() }
+        let traced = self.counts.processes.load(Ordering::Relaxed);
+        Report { filtered, enablings, lines, losses, trouble, left_out, planned, traced, ..Report::default() }
     }
 }

@@ -17,6 +17,7 @@ use super::untraced::{Executed, Gap, words};
 use abi::heap::{COARSE, RECORDED};
 use abi::message::{CAME, Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
 use engine::backend::ids::ids;
+use engine::error::Error;
 use engine::maps;
 use engine::plan::{OnFull, Plan};
 use engine::request::functions::Functions;
@@ -395,7 +396,9 @@ impl Server {
         let mut program = String::new();
         if let Err(e) = self.answer(asked, &mut program) {
             let what = if begins { "the agent" } else { "the agent's question about new modules" };
-            self.gap(pid, program.as_bytes(), format!("{what} was not answered: {e}"));
+            let why = e.to_string();
+            let why = Error::limit(&why).map_or(why, |(why, todo)| format!("{} ({todo})", why.to_lowercase()));
+            self.gap(pid, program.as_bytes(), format!("{what} was not answered: {why}"));
         }
     }
 

@@ -57,12 +57,16 @@ impl Error {
     /// An operation that failed.
     pub fn failed(what: impl Into<String>, why: impl Into<String>, todo: impl Into<String>) -> Error {
         let (mut why, mut todo) = (why.into(), todo.into());
-        // EMFILE and EFBIG: the remedy does not depend on the file.
-        let limits = [("Too many open files", "ulimit -n 1024"), ("File too large", "ulimit -f unlimited")];
-        if let Some((said, command)) = limits.iter().find(|(said, _)| why.contains(said)) {
-            (why, todo) = (said.to_lowercase(), format!("raise the limit: {command}"));
+        if let Some((said, raise)) = Error::limit(&why) {
+            (why, todo) = (said.to_lowercase(), raise);
         }
         Error::Failed { what: what.into(), why, todo }
+    }
+    /// The limit of the process that a text names, EMFILE or EFBIG, and how to raise it: the remedy does not depend on the file.
+    pub fn limit(why: &str) -> Option<(&'static str, String)> {
+        let limits = [("Too many open files", "ulimit -n 1024"), ("File too large", "ulimit -f unlimited")];
+        let (said, command) = limits.into_iter().find(|(said, _)| why.contains(said))?;
+        Some((said, format!("raise the limit: {command}")))
     }
     /// Memory, a process or something else of the system is not to be had.
     pub fn scarce(what: impl Into<String>, e: &std::io::Error) -> Error {

@@ -46,6 +46,8 @@ pub struct Report {
     pub left_out: Vec<String>,
     /// Files whose functions the agent was to trace.
     pub planned: Vec<PlannedFile>,
+    /// Processes that the agent has begun to trace.
+    pub traced: u64,
 }
 
 /// What is not captured where nothing runs at the entry of calls (`--no-duration`).

@@ -14,6 +14,10 @@ pub fn lines(plan: &Plan, report: &Report) -> Vec<String> {
 
 /// Why no call of a function was recorded.
 pub fn calls(report: &Report, attached: bool) -> String {
+    if report.traced == 0 && !report.trouble.is_empty() {
+        // Why, it says there.
+        return "no call of a function was recorded: no process was traced".to_string();
+    }
     let patched: usize = report.planned.iter().map(|file| file.patched).sum();
     let why = match (patched, attached) {
         (0, _) => "no function could be patched".to_string(),

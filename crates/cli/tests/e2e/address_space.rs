@@ -16,6 +16,19 @@ fn traced(options: &[&str], command: &[&str]) -> u64 {
     number.unwrap_or_else(|| panic!("{options:?}: {}", out.out()))
 }
 
+/// The agent starts on a stack of its own: a program finds what the loader leaves below its own stack where it loads one library more.
+#[test]
+fn the_stack_is_as_the_loader_leaves_it() {
+    let Some(program) = testkit::compile("gcc", "stack_below", "stack_below.c", &["-O1"]) else { return };
+    let library = ["-O1", "-shared", "-fPIC"];
+    let Some(library) = testkit::compile("gcc", "agent_module.so", "agent_module.c", &library) else { return };
+    let with_library = lab::run(lab::as_user(User::Me, &[&program]).env("LD_PRELOAD", library));
+    let words: u64 = with_library.out().trim().parse().expect("a number");
+    assert!(words > 0);
+    let more = traced(&["heap", "-q"], &[&program]).saturating_sub(words);
+    assert!(more < 64, "{words} words, {more} more under heap");
+}
+
 /// The modes in which functions and allocations are traced; with `-t`, shadow stacks are mapped as wholes.
 const MODES: [&[&str]; 4] = [
     &["graph", "-q", "-o", "/dev/null/none"],

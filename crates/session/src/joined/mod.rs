@@ -294,6 +294,7 @@ impl Backend for Joined {
     fn report(&mut self) -> Report {
         let (mut report, mut second) = (self.first.report(), self.agent.report());
         report.planned = std::mem::take(&mut second.planned);
+        report.traced = second.traced;
         add_report(&mut report, second);
         report
     }
