@@ -65,9 +65,13 @@ fn inlined(path: &Path, name: &str) -> Vec<symbols::dwarf::Inlined> {
     Debug::open(&elf, &file).unwrap().with_split_files(split_files(path)).inlined(name)
 }
 
-fn split_file(dir: &Path) -> PathBuf {
+fn split_files_of(dir: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
-    all.into_iter().find(|p| p.extension().is_some_and(|e| e == "dwo")).expect("a split file")
+    all.filter(|p| p.extension().is_some_and(|e| e == "dwo")).collect()
+}
+
+fn split_file(dir: &Path) -> PathBuf {
+    split_files_of(dir).into_iter().next().expect("a split file")
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn package(dir: &Path, tool: &str, program: &Path) -> Option<()> {
             return None;
         }
     }
-    fs::remove_file(split_file(dir)).unwrap();
+    split_files_of(dir).iter().for_each(|file| fs::remove_file(file).unwrap());
     Some(())
 }
 
@@ -150,5 +154,88 @@ fn damaged_split_files_say_less() {
         bytes.truncate(bytes.len() - if r.below(4) == 0 { r.index(bytes.len()) } else { 0 });
         fs::write(&dwo, &bytes).unwrap();
         let _ = (frames(&split, Finder::new()), prototypes(&split));
+    }
+}
+
+/// Frames of all addresses, what is missing, prototypes.
+type Known = (Vec<String>, Option<Problem>, Vec<String>);
+
+fn known(program: &Path) -> Known {
+    let (frames, problem) = frames(program, Finder::new());
+    (frames, problem, prototypes(program))
+}
+
+/// Compiles a program of two units into a directory, where its split files are left; none where the compiler is missing.
+fn build_two(dir: &Path, name: &str, compiler: &str, flags: &[&str]) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/shared_types.cc");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(compiler);
+        let status = command.current_dir(dir).args(["-O1", "-g"]).args(flags).args(arguments).status();
+        status.map(|status| assert!(status.success(), "{compiler} {flags:?} {arguments:?}"))
+    };
+    let objects = ["0", "1"].map(|part| format!("{name}-{part}.o"));
+    for (part, object) in objects.iter().enumerate() {
+        let done = run(&["-c", source.to_str().unwrap(), &format!("-DPART={part}"), "-o", object]);
+        if done.is_err() {
+            testkit::skip(&format!("package:{compiler}"), "no compiler");
+            return None;
+        }
+    }
+    run(&[&objects[0], &objects[1], "-o", name]).unwrap();
+    Some(dir.join(name))
+}
+
+#[test]
+fn types_with_units_of_their_own_are_found_in_split_files_and_packages() {
+    let all = [
+        ("g++", "-gdwarf-4", "dwp"),
+        ("g++", "-gdwarf-4", "llvm-dwp"),
+        // dwp of binutils 2.40 fails with DWARF 5.
+        ("g++", "-gdwarf-5", "llvm-dwp"),
+        ("clang++", "-gdwarf-4", "dwp"),
+        ("clang++", "-gdwarf-4", "llvm-dwp"),
+        ("clang++", "-gdwarf-5", "llvm-dwp"),
+    ];
+    for (compiler, version, tool) in all {
+        let of = format!("{compiler} {version} {tool}");
+        let dir = Scratch::new("types");
+        let Some(whole) = build_two(&dir, "whole", compiler, &[version]) else { continue };
+        let want = known(&whole);
+        for text in ["members: [(\"x\"", "\"light\"", "(\"parts\"", "String {", "Pair"] {
+            assert!(want.2.iter().any(|p| p.contains(text)), "{of}: {text} of {:?}", want.2);
+        }
+        let flags = [version, "-gsplit-dwarf", "-fdebug-types-section"];
+        let split = build_two(&dir, "split", compiler, &flags).unwrap();
+        same(&split, &want, &format!("{of}: split files"));
+        let Some(()) = package(&dir, tool, &split) else { continue };
+        // The package has each type once, of one of the two units.
+        same(&split, &want, &of);
+        damaged_package(&split);
+    }
+}
+
+/// What is known of a program is what is wanted, line by line.
+fn same(program: &Path, want: &Known, of: &str) {
+    let is = known(program);
+    for (is, want) in is.0.iter().zip(&want.0).chain(is.2.iter().zip(&want.2)) {
+        assert_eq!(is, want, "{of}");
+    }
+    assert_eq!((is.0.len(), is.1, is.2.len()), (want.0.len(), want.1, want.2.len()), "{of}");
+}
+
+/// A package whose bytes are damaged says less.
+fn damaged_package(program: &Path) {
+    let path = program.with_extension("dwp");
+    let whole = fs::read(&path).unwrap();
+    let mut r = testkit::Random::new(9);
+    for _ in 0..20 {
+        let mut bytes = whole.clone();
+        for _ in 0..=r.below(30) {
+            let at = r.index(bytes.len());
+            bytes[at] = r.below(256) as u8;
+        }
+        bytes.truncate(bytes.len() - if r.below(4) == 0 { r.index(bytes.len()) } else { 0 });
+        fs::write(&path, &bytes).unwrap();
+        let _ = prototypes(program);
     }
 }

@@ -172,3 +172,59 @@ fn a_live_text_has_values_and_so_has_a_running_process() {
     assert_eq!(out.code(), 0, "{}", out.stderr);
     assert!(out.out().contains("fib(n=2)") && out.out().contains("= 1"), "{}", out.out());
 }
+
+/// Builds a program of two parts whose debug information is in a package beside it, each type in a unit of its own; none where a tool is missing.
+fn packaged(compiler: &str, version: &str, tool: &str) -> Option<String> {
+    for needed in [compiler, tool] {
+        if !testkit::has(needed) {
+            testkit::skip("package", &format!("no {needed}"));
+            return None;
+        }
+    }
+    let dir = lab::scratch();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/shared_types.cc");
+    let run = |command: &str, args: &[&str]| {
+        let out = lab::run(std::process::Command::new(command).current_dir(&dir).args(args));
+        assert_eq!(out.code(), 0, "{command} {args:?}: {}", out.stderr);
+    };
+    for part in ["0", "1"] {
+        let (part, object) = (format!("-DPART={part}"), format!("{part}.o"));
+        let flags =
+            ["-O1", "-g", version, "-gsplit-dwarf", "-fdebug-types-section", "-c", &part, "-o", &object, source];
+        run(compiler, &flags);
+    }
+    run(compiler, &["0.o", "1.o", "-o", "shapes"]);
+    run(tool, &["-e", "shapes", "-o", "shapes.dwp"]);
+    ["0.dwo", "1.dwo"].iter().for_each(|file| std::fs::remove_file(dir.join(file)).expect("a split file"));
+    Some(dir.join("shapes").display().to_string())
+}
+
+#[test]
+fn types_in_units_of_a_package_have_their_members_and_names() {
+    for (compiler, version, tool) in [
+        ("g++", "-gdwarf-4", "dwp"),
+        ("g++", "-gdwarf-5", "llvm-dwp"),
+        ("clang++", "-gdwarf-4", "dwp"),
+        ("clang++", "-gdwarf-5", "llvm-dwp"),
+    ] {
+        let Some(program) = packaged(compiler, version, tool) else { continue };
+        let of = format!("{compiler} {version}");
+        let point = r#"p={x=1, y=2, name="hello", shade=dark}"#;
+        let exact = [
+            &format!(r#"first({point}, pair={{a=2, b=9}}, s="label") = {{a=3, b=5}};"#),
+            &format!("second({point}, pair={{a=3, b=5}}) {{"),
+            "wide(w={d=1.5, parts=?, either=?}, shade=dark) = 10;",
+            r#"third(d={label="label"}, shade=light) {"#,
+        ];
+        has(&tree(&program, &[]), &exact, &of);
+        // In the kernel.
+        if !lab::kernel_backend_is_possible() {
+            continue;
+        }
+        let probes = ["wide /args.shade == -3/", "second"].map(|f| format!("uprobe:{program}:{f}"));
+        let args = ["record", "-q", "-e", &probes[0], "-e", &probes[1], "--", &program];
+        let out = lab::run(&mut lab::trapline(User::Kernel, &args));
+        let count = |text: &str| out.out().lines().filter(|l| l.contains(text)).count();
+        assert_eq!((count(", shade=-3)"), count(":second(p=0x")), (3, 3), "{of}: {}{}", out.out(), out.stderr);
+    }
+}

@@ -275,11 +275,11 @@ impl<'f> Debug<'f> {
             }
             let attribute = |name| entry.attr_value(name);
             let linkage = attribute(c::DW_AT_linkage_name).or_else(|| attribute(c::DW_AT_MIPS_linkage_name));
-            if let Some(text) = linkage.and_then(|value| debug.text(&die.found.unit, Some(value))) {
+            if let Some(text) = linkage.and_then(|value| debug.text(&die.found, Some(value))) {
                 return Some(text);
             }
             if name.is_none() {
-                name = debug.text(&die.found.unit, attribute(c::DW_AT_name));
+                name = debug.text(&die.found, attribute(c::DW_AT_name));
             }
             let origin = attribute(c::DW_AT_abstract_origin).or_else(|| attribute(c::DW_AT_specification));
             let next = match origin {

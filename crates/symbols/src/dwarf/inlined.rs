@@ -109,7 +109,7 @@ impl<'f> Debug<'f> {
                 match attribute.name() {
                     c::DW_AT_name
                         if tag == c::DW_TAG_subprogram
-                            && self.text(&found.unit, Some(attribute.value())).as_deref() == Some(word) =>
+                            && self.text(found, Some(attribute.value())).as_deref() == Some(word) =>
                     {
                         wanted.insert(at);
                     }
@@ -160,7 +160,7 @@ impl<'f> Debug<'f> {
     fn linkage_name(&self, die: &Die<'f>) -> Option<String> {
         let named = |at| self.attribute(die, at);
         let (value, found) = named(c::DW_AT_linkage_name).or_else(|| named(c::DW_AT_MIPS_linkage_name))?;
-        self.text(&found.unit, Some(value))
+        self.text(&found, Some(value))
     }
 
     /// A function's name with its scopes, without parameters.
@@ -174,7 +174,7 @@ impl<'f> Debug<'f> {
         let number = self.number(die, c::DW_AT_call_file)?;
         let program = die.found.unit.line_program.as_ref()?;
         let file = program.header().file(number)?;
-        self.text(&die.found.unit, Some(file.path_name()))
+        self.text(&die.found, Some(file.path_name()))
     }
 }
 

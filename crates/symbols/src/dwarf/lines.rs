@@ -97,12 +97,12 @@ impl<'f> Debug<'f> {
             let _ = bytes.truncate(MAX_NAME);
             bytes.to_string_lossy().ok().map(|t| t.into_owned())
         };
-        let name = self.text(unit, Some(file.path_name()))?;
+        let name = self.text(found, Some(file.path_name()))?;
         let mut path = String::new();
         // The directory of number 0 is the compiler's own; before DWARF 5 it is not in the table.
         let has_directory = file.directory_index() != 0 || header.version() >= 5;
         let directory = file.directory(header).filter(|_| has_directory && !name.starts_with('/'));
-        let directory = directory.and_then(|d| self.text(unit, Some(d))).unwrap_or_default();
+        let directory = directory.and_then(|d| self.text(found, Some(d))).unwrap_or_default();
         if !name.starts_with('/') && !directory.starts_with('/') {
             path.extend(unit.comp_dir.clone().and_then(bounded));
         }

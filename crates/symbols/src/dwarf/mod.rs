@@ -13,12 +13,14 @@ mod abi;
 mod calls;
 mod inflated;
 mod inlined;
+mod joined;
 mod lines;
 mod prototype;
 mod scopes;
 pub mod section;
 pub mod signature;
 pub mod split;
+mod type_units;
 mod types;
 
 pub use calls::Call;
@@ -31,10 +33,11 @@ use crate::{Elf, ReadAt};
 use calls::Function;
 use gimli::Section as _;
 use gimli::{
-    Abbreviations, AttributeValue, DebugAbbrevOffset, DebugInfoOffset, DebugTypeSignature, DwAt, Dwarf, Reader,
-    UnitHeader, UnitOffset, UnitType, constants as c,
+    Abbreviations, AttributeValue, DebugAbbrevOffset, DebugInfoOffset, DwAt, Dwarf, Reader, UnitHeader, UnitOffset,
+    constants as c,
 };
 use inflated::Inflated;
+use joined::Joined;
 use lines::Lines;
 use scopes::Scopes;
 use section::{Bytes, Source};
@@ -66,26 +69,30 @@ pub struct Debug<'f> {
     skeleton: Option<Rc<Found<'f>>>,
     /// Its split files.
     splits: Option<split::Splits<'f>>,
+    /// The package that it was taken from.
+    package: Option<Rc<split::Package<'f>>>,
     /// Bytes, about, of `units`, those of split files included.
     kept: Rc<Cell<usize>>,
     /// Work that is left for addresses.
     credit: Cell<u64>,
     /// An address was looked for whose unit is in a split file, which was not found.
     split: Cell<bool>,
-    abbreviations: RefCell<HashMap<usize, Arc<Abbreviations>>>,
+    abbreviations: RefCell<HashMap<u64, Arc<Abbreviations>>>,
     units: RefCell<HashMap<usize, Rc<Found<'f>>>>,
     /// Where every unit begins, in order.
     headers: OnceCell<Vec<usize>>,
     /// Ranges of addresses, sorted, and the units that they belong to: those in `.debug_aranges`, and others.
     told: OnceCell<Vec<(u64, u64, usize)>>,
     other: OnceCell<Vec<(u64, u64, usize)>>,
-    /// Types that have units of their own: the unit, and where in it.
-    signatures: OnceCell<HashMap<u64, (UnitHeader<Bytes<'f>>, UnitOffset)>>,
+    /// Types that have units of their own.
+    types: type_units::Types<'f>,
 }
 
 /// A unit, and what was found in it.
 struct Found<'f> {
     unit: Unit<'f>,
+    /// Its sections, if they are not those of the file: a package has a share of each for every type.
+    dwarf: Option<Rc<Dwarf<Bytes<'f>>>>,
     language: Option<c::DwLang>,
     /// Addresses of functions, and where their entries are.
     functions: OnceCell<HashMap<u64, UnitOffset>>,
@@ -166,6 +173,7 @@ impl<'f> Debug<'f> {
             supplementary: supplementary.map(Box::new),
             skeleton: None,
             splits: None,
+            package: None,
             kept: Rc::default(),
             credit: Cell::new(calls::CREDIT),
             split: Cell::new(false),
@@ -174,7 +182,7 @@ impl<'f> Debug<'f> {
             headers: OnceCell::new(),
             told: OnceCell::new(),
             other: OnceCell::new(),
-            signatures: OnceCell::new(),
+            types: type_units::Types::default(),
         }
     }
 
@@ -189,26 +197,43 @@ impl<'f> Debug<'f> {
         }
     }
 
+    /// The sections that a unit is in.
+    fn dwarf_of<'a>(&'a self, found: &'a Found<'f>) -> &'a Dwarf<Bytes<'f>> {
+        found.dwarf.as_deref().unwrap_or(&self.dwarf)
+    }
+
     /// The bytes of text at an attribute.
-    fn text(&self, unit: &Unit<'f>, value: Option<Value<'f>>) -> Option<String> {
-        let mut bytes = self.dwarf.attr_string(unit, value?).ok()?;
+    fn text(&self, found: &Found<'f>, value: Option<Value<'f>>) -> Option<String> {
+        let mut bytes = self.dwarf_of(found).attr_string(&found.unit, value?).ok()?;
         let _ = bytes.truncate(MAX_NAME);
         Some(bytes.to_string_lossy().ok()?.into_owned())
     }
 
-    fn abbreviations(&self, header: &UnitHeader<Bytes<'f>>) -> Option<Arc<Abbreviations>> {
+    fn abbreviations(&self, dwarf: &Dwarf<Bytes<'f>>, header: &UnitHeader<Bytes<'f>>) -> Option<Arc<Abbreviations>> {
         let DebugAbbrevOffset(at) = header.debug_abbrev_offset();
+        // In the file: shares of a package's section begin where they like.
+        let at = dwarf.debug_abbrev.reader().offset_id().0.checked_add(at as u64)?;
         if let Some(known) = self.abbreviations.borrow().get(&at) {
             return Some(Arc::clone(known));
         }
-        let parsed = self.dwarf.abbreviations(header).ok()?;
+        let parsed = dwarf.abbreviations(header).ok()?;
         self.abbreviations.borrow_mut().insert(at, Arc::clone(&parsed));
         Some(parsed)
     }
 
     fn parse_unit(&self, header: UnitHeader<Bytes<'f>>) -> Option<Rc<Found<'f>>> {
-        let abbreviations = self.abbreviations(&header)?;
-        let mut unit = Unit::new_with_abbreviations(&self.dwarf, header, abbreviations).ok()?;
+        self.parse_unit_of(None, header)
+    }
+
+    /// A unit of these sections, else of the file's.
+    fn parse_unit_of(
+        &self,
+        dwarf: Option<Rc<Dwarf<Bytes<'f>>>>,
+        header: UnitHeader<Bytes<'f>>,
+    ) -> Option<Rc<Found<'f>>> {
+        let sections = dwarf.as_deref().unwrap_or(&self.dwarf);
+        let abbreviations = self.abbreviations(sections, &header)?;
+        let mut unit = Unit::new_with_abbreviations(sections, header, abbreviations).ok()?;
         if let Some(Found { unit: skeleton, .. }) = self.skeleton.as_deref() {
             unit.copy_relocated_attributes(skeleton);
             (unit.line_program, unit.comp_dir) = (skeleton.line_program.clone(), skeleton.comp_dir.clone());
@@ -221,7 +246,7 @@ impl<'f> Debug<'f> {
         let (functions, extents, lines) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let (names, paths, calls) = (RefCell::default(), RefCell::default(), RefCell::default());
         let scopes = OnceCell::new();
-        Some(Rc::new(Found { unit, language, functions, extents, calls, lines, scopes, names, paths }))
+        Some(Rc::new(Found { unit, dwarf, language, functions, extents, calls, lines, scopes, names, paths }))
     }
 
     /// The unit whose header is there.
@@ -243,6 +268,7 @@ impl<'f> Debug<'f> {
             self.splits.iter().for_each(split::Splits::clear);
             self.kept.set(0);
             self.units.borrow_mut().clear();
+            self.types.clear();
             self.abbreviations.borrow_mut().clear();
         }
     }
@@ -378,32 +404,9 @@ impl<'f> Debug<'f> {
                 let unit = *headers.get(headers.partition_point(|h| *h <= at).checked_sub(1)?)?;
                 Some(Die { found: self.unit(unit)?, at: UnitOffset(at - unit) })
             }
-            AttributeValue::DebugTypesRef(DebugTypeSignature(signature)) => {
-                let (header, at) = self.signatures.get_or_init(|| self.all_signatures()).get(&signature)?.clone();
-                Some(Die { found: self.parse_unit(header)?, at })
-            }
+            AttributeValue::DebugTypesRef(signature) => self.type_unit(signature),
             _ => None,
         }
-    }
-
-    /// The types that have units of their own: in `.debug_types`, since DWARF 5 among the others.
-    fn all_signatures(&self) -> HashMap<u64, (UnitHeader<Bytes<'f>>, UnitOffset)> {
-        let mut all = HashMap::new();
-        let mut add = |header: UnitHeader<Bytes<'f>>| {
-            if let UnitType::Type { type_signature, type_offset } = header.type_()
-                && all.len() < MAX_UNITS
-            {
-                all.insert(type_signature.0, (header, type_offset));
-            }
-        };
-        let mut types = self.dwarf.type_units();
-        while let Ok(Some(header)) = types.next() {
-            add(header);
-        }
-        for at in self.headers() {
-            self.dwarf.unit_header(DebugInfoOffset(*at)).into_iter().for_each(&mut add);
-        }
-        all
     }
 }
 
@@ -441,7 +444,7 @@ impl<'f> Debug<'f> {
 
     fn name(&self, die: &Die<'f>) -> Option<String> {
         let (value, found) = self.attribute(die, c::DW_AT_name)?;
-        self.text(&found.unit, Some(value))
+        self.text(&found, Some(value))
     }
 
     fn number(&self, die: &Die<'f>, name: DwAt) -> Option<u64> {

@@ -56,7 +56,7 @@ impl<'f> Debug<'f> {
             && names.len() < MAX_DEPTH
         {
             let scope = Die { found: Rc::clone(found), at: *at };
-            let name = scope.entry().and_then(|e| self.text(&found.unit, e.attr_value(c::DW_AT_name)));
+            let name = scope.entry().and_then(|e| self.text(found, e.attr_value(c::DW_AT_name)));
             let anonymous =
                 if self.tag_of(&scope) == Some(c::DW_TAG_namespace) { "(anonymous namespace)" } else { "{unnamed}" };
             names.push(name.unwrap_or_else(|| anonymous.into()));

@@ -6,12 +6,14 @@
 //!                                                  └─► NAME.dwo, if it has the id ─► a Debug of its own, of one unit
 //! ```
 //!
-//! Addresses and the line table are the skeleton's. Types that have units of their own are found in a `.dwo` only, not in a package.
+//! Addresses and the line table are the skeleton's. Types that have units of their own are in the same `.dwo`, or anywhere in the package
+//! ([`super::type_units`]).
 
-use super::{Bytes, Debug, Found, Inflated, Sections, Source};
+use super::type_units::type_in;
+use super::{Bytes, Debug, Found, Inflated, Joined, Sections, Source};
 use crate::ReadAt;
 use crate::headers::Headers;
-use gimli::{Dwarf, DwarfPackage, DwoId, Reader, SectionId};
+use gimli::{DebugInfoOffset, DebugTypeSignature, Dwarf, DwarfPackage, DwoId, Reader, SectionId};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ use std::rc::Rc;
 
 /// The most split files that are open at once.
 const MOST: usize = 128;
-/// The most units of a file that are looked at for the one with the id.
+/// The most units of a file, but for those of types, that are looked at for the one with the id.
 const MOST_UNITS: usize = 1 << 12;
 /// The units of a program that show whether it has skeletons.
 const FIRST: usize = 32;
@@ -36,10 +38,27 @@ pub enum Split {
 /// Opens the files that may be the one.
 pub type Open<'f> = Rc<dyn Fn(&Split) -> Vec<Rc<dyn ReadAt + 'f>> + 'f>;
 
+/// A package, and its file.
+pub(super) struct Package<'f> {
+    units: DwarfPackage<Bytes<'f>>,
+    source: Rc<Source<'f>>,
+}
+
+impl<'f> Package<'f> {
+    /// The sections of the unit of a type.
+    pub(super) fn type_unit(
+        &self,
+        signature: DebugTypeSignature,
+        parent: &Dwarf<Bytes<'f>>,
+    ) -> Option<Dwarf<Bytes<'f>>> {
+        self.units.find_tu(signature, parent).ok()?
+    }
+}
+
 /// The split files of a program.
 pub(super) struct Splits<'f> {
     open: Open<'f>,
-    package: OnceCell<Option<(DwarfPackage<Bytes<'f>>, Rc<Source<'f>>)>>,
+    package: OnceCell<Option<Rc<Package<'f>>>>,
     units: RefCell<HashMap<u64, Option<Rc<Debug<'f>>>>>,
 }
 
@@ -64,7 +83,7 @@ impl<'f> Debug<'f> {
 
     /// Whether some of its units are skeletons, as far as the first ones show.
     pub(super) fn has_skeletons(&self) -> bool {
-        let unit = |at: &usize| self.parse_unit(self.dwarf.unit_header(gimli::DebugInfoOffset(*at)).ok()?);
+        let unit = |at: &usize| self.parse_unit(self.dwarf.unit_header(DebugInfoOffset(*at)).ok()?);
         self.splits.is_some() && self.headers().iter().take(FIRST).filter_map(unit).any(|f| f.unit.dwo_id.is_some())
     }
 
@@ -97,9 +116,11 @@ impl<'f> Debug<'f> {
 
     fn open_split(&self, splits: &Splits<'f>, skeleton: &Rc<Found<'f>>, id: DwoId) -> Option<Debug<'f>> {
         let package = splits.package.get_or_init(|| self.package(splits));
-        let of_package = package.as_ref().and_then(|(package, source)| {
-            let dwarf = package.find_cu(id, &self.dwarf).ok().flatten()?;
-            self.split(dwarf, Rc::clone(source), skeleton, id)
+        let of_package = package.as_ref().and_then(|package| {
+            let dwarf = package.units.find_cu(id, &self.dwarf).ok().flatten()?;
+            let mut split = self.split(dwarf, Rc::clone(&package.source), skeleton, id)?;
+            split.package = Some(Rc::clone(package));
+            Some(split)
         });
         of_package.or_else(|| {
             let text = |bytes: Bytes<'f>| {
@@ -107,7 +128,7 @@ impl<'f> Debug<'f> {
                 let _ = bytes.truncate(super::MAX_NAME.min(bytes.len()));
                 Some(PathBuf::from(bytes.to_string_lossy().ok()?.into_owned()))
             };
-            let name = self.text(&skeleton.unit, skeleton.unit.dwo_name().ok().flatten())?;
+            let name = self.text(skeleton, skeleton.unit.dwo_name().ok().flatten())?;
             let directory = skeleton.unit.comp_dir.clone().and_then(text).unwrap_or_default();
             let files = (splits.open)(&Split::Unit(directory, name.into()));
             files.into_iter().find_map(|file| {
@@ -120,11 +141,11 @@ impl<'f> Debug<'f> {
     }
 
     /// The package of all units.
-    fn package(&self, splits: &Splits<'f>) -> Option<(DwarfPackage<Bytes<'f>>, Rc<Source<'f>>)> {
+    fn package(&self, splits: &Splits<'f>) -> Option<Rc<Package<'f>>> {
         (splits.open)(&Split::Package).into_iter().find_map(|file| {
             let (sections, source) = self.sections_of(&file)?;
             let load = |section: SectionId| sections.load(split_name(section));
-            Some((DwarfPackage::load(load, Bytes::new(&source, 0, 0)).ok()?, source))
+            Some(Rc::new(Package { units: DwarfPackage::load(load, Bytes::new(&source, 0, 0)).ok()?, source }))
         })
     }
 
@@ -150,8 +171,9 @@ impl<'f> Debug<'f> {
         let mut split = Debug::new(dwarf, source, None);
         split.skeleton = Some(Rc::clone(skeleton));
         split.kept = Rc::clone(&self.kept);
+        let is_code = |at: &&usize| split.dwarf.unit_header(DebugInfoOffset(**at)).is_ok_and(|h| type_in(&h).is_none());
         let has_id = |at: &&usize| split.unit(**at).is_some_and(|found| found.unit.dwo_id == Some(id));
-        let at = *split.headers().iter().take(MOST_UNITS).find(has_id)?;
+        let at = *split.headers().iter().filter(is_code).take(MOST_UNITS).find(has_id)?;
         // Whatever address is asked for, it is this unit's.
         split.told.set(vec![(0, u64::MAX, at)]).ok()?;
         Some(split)
@@ -164,16 +186,23 @@ fn split_name(section: SectionId) -> &'static str {
 }
 
 impl<'f> Sections<'f> {
-    /// A section by its name; empty where there is none.
+    /// The sections of a name, one behind the other; empty where there is none.
     pub(super) fn load(&self, name: &str) -> Result<Bytes<'f>, gimli::Error> {
-        Ok(match self.all.iter().find(|s| s.0 == name && s.2 > 0) {
-            Some((_, from, size, true)) => {
+        let all: Vec<_> = self.all.iter().filter(|s| s.0 == name && s.2 > 0).collect();
+        if let [(_, from, size, false)] = all[..] {
+            return Ok(Bytes::new(&self.source, *from, *size as usize));
+        }
+        let mut joined = Joined::default();
+        for (_, from, size, compressed) in all {
+            if *compressed {
                 let inflated = Inflated::new(Rc::clone(&self.file), *from, *size);
                 let size = inflated.size();
-                Bytes::new(&self.source.beside(inflated, size), 0, size as usize)
+                joined.add(Rc::new(inflated), 0, size);
+            } else {
+                joined.add(Rc::clone(&self.file), *from, *size);
             }
-            Some((_, from, size, false)) => Bytes::new(&self.source, *from, *size as usize),
-            None => Bytes::new(&self.source, 0, 0),
-        })
+        }
+        let size = joined.size();
+        Ok(Bytes::new(&self.source.beside(joined, size), 0, size as usize))
     }
 }
