@@ -146,9 +146,23 @@ impl<'a> Event<'a> {
         }
         v
     }
-    /// The type and direction of argument `i`: [`Schema::resolve`] with the event's values.
+    /// Whether nobody knows the arguments: the entry of an execve was not seen, and the thread has the registers of the new program by now.
+    pub fn arguments_are_gone(&self) -> bool {
+        self.caps() & layout::CAP_START_UNKNOWN != 0
+            && self.is_syscall()
+            && matches!(self.schema.name, "execve" | "execveat")
+            && self.errno().is_none()
+            && (0..crate::registry::own_args(self.schema)).all(|i| self.arg(i) == 0)
+    }
+    /// The type and direction of argument `i`: [`Schema::resolve`] with the event's values; none where nobody knows them.
     #[inline]
     pub fn resolve(&self, i: usize) -> Option<(&'static Type, Dir)> {
+        if self.caps() & layout::CAP_START_UNKNOWN != 0
+            && self.arguments_are_gone()
+            && i < crate::registry::own_args(self.schema)
+        {
+            return None;
+        }
         let arg = &self.schema.args[i];
         // The values of all arguments take longer than all the rest.
         match &arg.ty {

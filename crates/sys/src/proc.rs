@@ -94,7 +94,8 @@ pub enum Doing {
     Running,
     /// It is blocked, and goes on at `pc` with its stack at `sp`.
     Blocked {
-        /// The number and the arguments of the system call that it is in; none: it is blocked elsewhere, as in a page fault.
+        /// The number and the arguments of the system call that it is in; none: it is blocked elsewhere, as in a page fault, or in an execve
+        /// whose arguments are gone.
         call: Option<(i64, [u64; 6])>,
         /// rsp.
         sp: u64,
@@ -158,7 +159,10 @@ fn parse_doing(text: &str) -> Option<Doing> {
             *a = number()?;
         }
     }
-    Some(Doing::Blocked { call: (nr >= 0).then_some((nr, args)), sp: number()?, pc: number()? })
+    // The registers of an execve that has come so far are those that the new program begins with.
+    let is_replaced = [libc::SYS_execve, libc::SYS_execveat].contains(&nr) && args == [0; 6];
+    let call = (nr >= 0 && !is_replaced).then_some((nr, args));
+    Some(Doing::Blocked { call, sp: number()?, pc: number()? })
 }
 
 /// The state of a thread as proc(5) has it: `R`, `S`, `D`, `T`, `t`, `Z`, …
@@ -523,6 +527,13 @@ mod tests {
         let call = Some((0, [0, 0x7ffd, 0x10, 0, 0, 0]));
         assert_eq!(parse_doing(line), Some(Doing::Blocked { call, sp: 0x7ffdc, pc: 0x7f3c }));
         assert_eq!(parse_doing("running\n"), Some(Doing::Running));
+        // An execve whose program has been replaced has the new one's registers.
+        for (line, call) in [
+            ("59 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffdc 0x7f3c", None),
+            ("59 0x0 0x5 0x0 0x0 0x0 0x0 0x7ffdc 0x7f3c", Some((59, [0, 5, 0, 0, 0, 0]))),
+        ] {
+            assert_eq!(parse_doing(line), Some(Doing::Blocked { call, sp: 0x7ffdc, pc: 0x7f3c }));
+        }
         assert_eq!(parse_doing("-1 0x7ffc 0x7f3c\n"), Some(Doing::Blocked { call: None, sp: 0x7ffc, pc: 0x7f3c }));
         for wrong in ["", "0 0x0 0x1", "0 1 2 3 4 5 6 7 8", "-1 0x7ffc", "x 0x0"] {
             assert_eq!(parse_doing(wrong), None, "{wrong}");

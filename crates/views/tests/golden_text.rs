@@ -140,3 +140,40 @@ fn colour_does_not_move_the_result() {
     stripped.push_str(rest);
     assert_eq!(plain, stripped);
 }
+
+#[test]
+fn arguments_of_an_execve_that_nobody_has_seen_are_not_shown_as_zeros() {
+    use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN};
+    let exec = |name: &str| build::Call::new(name).who(7, 7).flags(CAP_START_UNKNOWN);
+    let calls = [
+        exec("execve"),
+        exec("execveat"),
+        exec("execve").flags(CAP_START_UNKNOWN | CAP_NO_RESULT),
+        exec("execve").ret(-14),
+        exec("execve").arg("filename", 0x1000),
+        build::Call::new("execve").who(7, 7),
+        exec("pause"),
+    ];
+    let shown = |view: &mut dyn View| {
+        let mut out = Vec::new();
+        for call in &calls {
+            view.event(&Event::parse(&call.clone().encode()).unwrap(), &NoNames, &mut out);
+        }
+        String::from_utf8(out).unwrap()
+    };
+    let text = shown(&mut Text::new(Options { prefix: Prefix::Never, column: 0, ..Options::default() }));
+    let wanted = [
+        "execve(?) = 0",
+        "execveat(?) = 0",
+        "execve(?) = ?",
+        "execve(NULL, NULL, NULL) = -1 EFAULT (Bad address)",
+        "execve(0x1000, NULL, NULL) = 0",
+        "execve(NULL, NULL, NULL) = 0",
+        "pause() = 0",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+    let lines = shown(&mut views::json::Json::new(Options::default()));
+    let args = lines.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["args"].clone());
+    let known: Vec<usize> = args.map(|args| args.as_object().map_or(0, |o| o.len())).collect();
+    assert_eq!(known, [0, 0, 0, 3, 3, 3, 0]);
+}

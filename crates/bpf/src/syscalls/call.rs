@@ -145,14 +145,20 @@ fn tails(e: &mut Emitter<'_>, drop: Label) {
     e.mov(R1, 0);
     e.load_row(Size::B, R2, capture_row::N);
     ops::choose(e);
-    // An execve that failed has left the memory as it was, and has faulted its pages in: read it now.
-    let [keep, execve] = [e.new_label(), e.new_label()];
-    e.result(R2);
-    e.jump_if(Cond::Sge, R2, 0, keep);
+    let [keep, execve, failed] = std::array::from_fn(|_| e.new_label());
     e.load_state(R2, state::NR);
     e.jump_if(Cond::Eq, R2, 59, execve);
     e.jump_if(Cond::Ne, R2, 322, keep);
     e.bind(execve);
+    e.result(R2);
+    e.jump_if(Cond::Slt, R2, 0, failed);
+    // One whose entry nobody has seen: the memory is the new program's. The addresses are in the event.
+    e.load_state(R2, state::LEN);
+    e.jump_if(Cond::Ne, R2, 0, keep);
+    (0..6).for_each(|i| e.store_state(state::ARGS + 8 * i, 0));
+    e.jump(keep);
+    e.bind(failed);
+    // One that failed has left the memory as it was, and has faulted its pages in: read it now.
     e.store_state(state::LEN, 0);
     e.mov(R1, 0);
     e.set_caps(R1);

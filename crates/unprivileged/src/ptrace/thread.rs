@@ -1,6 +1,7 @@
 //! What the ptracer knows of one thread.
 
 use engine::capture::Memory;
+use events::encode;
 use events::layout::{Layout, NO_CPU};
 use events::schema::Schema;
 use sys::intercept::Slot;
@@ -37,6 +38,17 @@ pub struct Pending {
     pub restarting: bool,
     /// Hidden code makes it on the program's behalf: it is shown if it succeeds.
     pub on_behalf: bool,
+}
+
+impl Pending {
+    /// Forgets what was read of the thread's memory: it may be another program's by now.
+    pub fn forget_memory(&mut self) {
+        self.caps = 0;
+        self.tails.clear();
+        for spec in self.layout.tails.iter().filter(|spec| self.wanted && !spec.out) {
+            encode::empty_tail(&mut self.tails, spec.shape);
+        }
+    }
 }
 
 /// One traced thread.

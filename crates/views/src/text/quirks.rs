@@ -45,6 +45,7 @@ pub fn arguments(ev: &Event<'_>, sink: &mut TextSink<'_>) -> bool {
                 walk::arg(ev, i, Phase::Both, sink);
             }
         }
+        "execve" | "execveat" if ev.arguments_are_gone() => sink.raw("?"),
         "rt_sigreturn" => {
             sink.raw("{mask=");
             walk::arg(ev, 0, Phase::Both, sink);

@@ -14,7 +14,7 @@ use sys::{proc, seccomp, time};
 
 const RT_SIGRETURN: u64 = 15;
 /// execve and execveat: what hidden code makes on the program's behalf.
-const EXECS: [u64; 2] = [59, 322];
+pub(super) const EXECS: [u64; 2] = [59, 322];
 const ESRCH: i32 = 3;
 /// At rt_sigreturn the stack pointer points to a `struct ucontext`, whose `uc_sigmask` comes after flags, link, stack_t (24)
 /// and sigcontext (256) (`arch/x86/include/asm/sigframe.h`, `include/uapi/asm-generic/ucontext.h`).

@@ -1,6 +1,7 @@
 //! What is traced: the command, processes that run already, and those that the front end adds or lets go.
 
 use super::Tracer;
+use super::calls::EXECS;
 use crate::ptrace::thread::{Pending, Thread};
 use crate::ptrace::{fds, refusal};
 use engine::backend::ids::ids;
@@ -94,6 +95,9 @@ impl Tracer {
         let pid = t.pid;
         if let Some((nr, regs)) = proc::call_in_flight(pid, tid) {
             let mut p = self.entry(&mut t, ptrace::ARCH_X86_64, nr as u64, regs);
+            if EXECS.contains(&p.nr) {
+                p.forget_memory();
+            }
             p.caps |= CAP_START_UNKNOWN;
             p.start = time::monotonic();
             // Its stack is known at the stop.
