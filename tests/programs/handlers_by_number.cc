@@ -1,5 +1,6 @@
 // Handlers that are set by the system call itself, so that the C library does not know of them: one that throws where a function's first
-// instructions fault, one that is called by a timer within any instruction, and what rt_sigaction says of them.
+// instructions fault, one that is called by a timer within any instruction, and what rt_sigaction says of them. The call is made by syscall(2), or
+// (-DOWN_INSTRUCTION) by an instruction of the program's own.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,8 +20,22 @@ struct kernel_action {
 __asm__(".text\n.globl back\n.hidden back\nback: .byte 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05\n");
 extern "C" void back();
 
+#ifndef TICKS
+#define TICKS 300
+#endif
+
 static long set(int signal, const kernel_action *action, kernel_action *before) {
+#ifdef OWN_INSTRUCTION
+    register long size __asm__("r10") = 8;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(SYS_rt_sigaction), "D"((long)signal), "S"(action), "d"(before), "r"(size)
+                     : "rcx", "r11", "memory");
+    return result < 0 ? -1 : result;
+#else
     return syscall(SYS_rt_sigaction, signal, action, before, 8);
+#endif
 }
 
 ALONE static void throws(int signal, siginfo_t *, void *) {
@@ -81,7 +96,7 @@ int main() {
     itimerval often = {{0, 100}, {0, 100}}, never = {};
     setitimer(ITIMER_REAL, &often, nullptr);
     long sum = 0, rounds = 0;
-    while (ticks < 300 || rounds < 1000) sum += middle(rounds++ & 1023);
+    while (ticks < TICKS || rounds < 1000) sum += middle(rounds++ & 1023);
     setitimer(ITIMER_REAL, &never, nullptr);
     printf("caught %d, %d %d %d, %s\n", caught, was_default, is_told, is_known, ticks == done && sum > 0 ? "right" : "wrong");
     return 0;

@@ -174,3 +174,30 @@ attached! { rust, super::RUST,
     futures "futures", channels "channels", children "children", panic_message "Panic_message",
     aborting_panic "Aborting_panic", unwinds_main "Unwinds_main",
 }
+
+/// Handlers that the program has set by a `syscall` instruction of its own, before a session comes, and which a timer calls within any instruction.
+#[test]
+fn handlers_that_libc_has_not_set() {
+    if !lab::may_attach(User::Me) {
+        return;
+    }
+    let flags = ["-O2", "-fnon-call-exceptions", "-DOWN_INSTRUCTION", "-DTICKS=20000"];
+    let Some(built) = testkit::compile("g++", "handlers_by_own_call", "handlers_by_number.cc", &flags) else { return };
+    let dir = lab::scratch();
+    let mut command = lab::as_user(User::Me, &[&built]);
+    let target = lab::start(command.stdout(Stdio::piped()));
+    let pid = target.pid().to_string();
+    // The timer is the last thing that it sets.
+    lab::until("its handler", || {
+        lab::status_field(target.pid(), "SigCgt")
+            .is_some_and(|set| u64::from_str_radix(&set, 16).is_ok_and(|s| s >> 13 & 1 == 1))
+    });
+    for round in 0..3 {
+        let trace = dir.join(round.to_string()).display().to_string();
+        let args = ["graph", "-q", "--on-full", "block", "--duration", "0.1", "-p", &pid, "-o", &trace];
+        let out = lab::run(&mut lab::trapline(User::Me, &args));
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+    }
+    let out = target.end();
+    assert_eq!((out.code(), out.out().lines().last()), (0, Some("caught 10, 1 1 1, right")), "{}", out.stderr);
+}
