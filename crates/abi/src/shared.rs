@@ -17,6 +17,10 @@
 //! header, and writes records in order, time before word (x86 keeps the order of stores). So the collector reads records while they are
 //! written: they end at the first word that is 0. A thread that leaves its chunk sets FULL; the collector reads the rest, zeroes it and
 //! sets FREE. The collector does the same for the chunks of threads and processes that have ended, however they ended.
+//!
+//! A session that keeps **sums** ([`Control::sums`]) has no records. A chunk has the rows of a thread, by the numbers of functions
+//! ([`crate::thread::Row`], [`crate::thread::Measured`]); the row of number 0 begins with a HIGH record. A thread adds to its rows, and the
+//! collector reads them whenever it likes.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -90,6 +94,10 @@ pub struct Control {
     pub now: AtomicU64,
     /// Of allocations, one is recorded per this many bytes, on average; 0: all are.
     pub sample: AtomicU64,
+    /// Bytes of a row, where sums are kept; 0: records are written. Never changes.
+    pub sums: u64,
+    /// What a tick is, in units of a duration, as a fraction of 2^64. Never changes.
+    pub scale: u64,
 }
 
 /// The header of a chunk.

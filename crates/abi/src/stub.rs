@@ -17,12 +17,14 @@ pub enum Variant {
     CountTimed = 4,
     /// Tracers are called at the entry and at the exit.
     Called = 5,
+    /// Calls are counted, and what is wanted of their durations.
+    Measured = 6,
 }
 
 impl Variant {
     /// The variant with a number.
     pub const fn of(number: u32) -> Option<Variant> {
-        use Variant::{Called, Count, CountTimed, Entry, Paired, Timed};
+        use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};
         Some(match number {
             0 => Paired,
             1 => Timed,
@@ -30,6 +32,7 @@ impl Variant {
             3 => Count,
             4 => CountTimed,
             5 => Called,
+            6 => Measured,
             _ => return None,
         })
     }
@@ -91,6 +94,7 @@ pub const fn layout(variant: Variant) -> &'static Layout {
         Variant::Count => &COUNT,
         Variant::CountTimed => &COUNT_TIMED,
         Variant::Called => &CALLED,
+        Variant::Measured => &MEASURED,
     }
 }
 
@@ -101,7 +105,7 @@ pub const fn number(variant: Variant, word: u32) -> u32 {
         Variant::Entry => word >> 1,
         Variant::Timed => word,
         Variant::Count => word / size_of::<crate::thread::Row>() as u32,
-        Variant::CountTimed | Variant::Called => word & !crate::thread::WRITTEN,
+        Variant::CountTimed | Variant::Called | Variant::Measured => word & !crate::thread::WRITTEN,
     }
 }
 
@@ -222,7 +226,7 @@ const COUNT: Layout = Layout {
     entry: 32,
     returns: 0,
     number: 52,
-    again: &[],
+    again: &[again(14, 15, 35), again(35, 57, 35)],
     commit: &[],
     frames: &[
         frame(0, 32, false),
@@ -241,7 +245,14 @@ const COUNT_TIMED: Layout = Layout {
     entry: 48,
     returns: 163,
     number: 20,
-    again: &[again(19, 25, 73), again(73, 150, 73), again(171, 239, 171), again(286, 287, 171)],
+    again: &[
+        again(9, 10, 51),
+        again(19, 25, 73),
+        again(51, 73, 51),
+        again(73, 150, 73),
+        again(171, 239, 171),
+        again(286, 287, 171),
+    ],
     commit: &[],
     frames: &[
         frame(0, 32, false),
@@ -265,6 +276,50 @@ const COUNT_TIMED: Layout = Layout {
         frame(284, 16, false),
         frame(285, 8, false),
         frame(286, 32, true),
+    ],
+};
+
+const MEASURED: Layout = Layout {
+    size: 368,
+    entry: 48,
+    returns: 163,
+    number: 20,
+    again: &[
+        again(9, 10, 51),
+        again(19, 25, 73),
+        again(51, 73, 51),
+        again(73, 150, 73),
+        again(171, 239, 171),
+        again(246, 260, 246),
+        again(272, 273, 171),
+        again(280, 281, 246),
+    ],
+    commit: &[],
+    frames: &[
+        frame(0, 32, false),
+        frame(33, 24, false),
+        frame(34, 16, false),
+        frame(35, 8, false),
+        frame(49, 16, false),
+        frame(50, 24, false),
+        frame(51, 32, false),
+        frame(151, 24, false),
+        frame(152, 16, false),
+        frame(153, 8, false),
+        frame(158, 0, false),
+        frame(163, 0, true),
+        frame(168, 8, true),
+        frame(169, 16, true),
+        frame(170, 24, true),
+        frame(171, 32, true),
+        frame(200, 32, false),
+        frame(261, 40, false),
+        frame(268, 32, false),
+        frame(272, 32, true),
+        frame(280, 32, false),
+        frame(364, 24, false),
+        frame(365, 16, false),
+        frame(366, 8, false),
     ],
 };
 

@@ -18,7 +18,7 @@ pub struct Thread {
     pub busy: u32,
     /// The lowest shadow entry.
     pub base: u64,
-    /// The thread's counts, a [`Row`] for each function, by its number; 0: none yet, or they are not to be touched.
+    /// The thread's rows, a [`Row`] or a [`Measured`] for each function, by its number; 0: none yet, or they are not to be touched.
     pub counts: u64,
     /// The rest is the agent's.
     pub rest: [u64; 23],
@@ -79,6 +79,33 @@ pub struct Row {
 
 /// The most rows: numbers of functions that are counted, or have tracers, are below it.
 pub const ROWS: u32 = 1 << 18;
+
+/// Buckets of [`Measured`].
+pub const BUCKETS: usize = 64;
+
+/// What a thread has measured of a function, in a session that keeps sums ([`crate::shared::Control::sums`]). A duration is one in ticks,
+/// times [`crate::shared::Control::scale`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Measured {
+    /// Its calls, counted when they begin.
+    pub calls: u64,
+    /// Its calls that have ended.
+    pub ended: u64,
+    /// Their durations, added up; calls within calls count twice.
+    pub total: u64,
+    /// The longest duration.
+    pub most: u64,
+    /// The complement of the shortest one: rows begin with zeros.
+    pub least: u64,
+    /// Calls by duration: bucket 0 is a duration of 0, bucket n one from 2^(n-1) to before 2^n.
+    pub buckets: [u64; BUCKETS],
+    /// 0: a row has whole cache lines.
+    pub reserved: [u64; 3],
+}
+
+/// The most numbers of functions of which durations are measured: a thread has 19 MB of address space for them.
+pub const MEASURED: u32 = 1 << 15;
 
 /// In [`Shadow::function`]: the entry was never to be written late. Stubs write function and flags as one number of 32 bits, whose sign is
 /// extended.

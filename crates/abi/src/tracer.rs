@@ -117,6 +117,8 @@ pub enum Refused {
     Wrong = 7,
     /// The processor lacks what a tracer that may use all vector registers needs: XSAVEC.
     Processor = 8,
+    /// A session keeps sums of its functions, in the place of what tracers count.
+    Sums = 9,
 }
 
 /// The answer to a request. `len` bytes follow.

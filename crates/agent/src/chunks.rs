@@ -1,9 +1,10 @@
 //! Chunks, the memory for records: taking them, giving them up, and what happens when there is none. The thread's signals are blocked here.
 
-use crate::shared::{chunk_address, control, grow, header, is_gone, is_in, mapped_chunks, was_left};
+use crate::shared::{PAGE, chunk_address, control, grow, header, is_gone, is_in, mapped_chunks, was_left};
 use crate::thread::{self, Local};
 use crate::{child, kernel, permits};
 use abi::shared::{BLOCK, ChunkHeader, Control, DROP, FREE, FULL, HIGH, OWNED};
+use abi::thread::Row;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// The longest sleep without a look at the collector.
@@ -159,6 +160,25 @@ fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u
     local.end.store(at + u64::from(control.chunk_size), Relaxed);
     write_high(local, (now >> 32) as u32);
     local.last.store(0, Relaxed);
+    if control.sums != 0 {
+        // Functions are numbered from 1: there is no room for records behind the row of number 0.
+        local.end.store(at + control.sums.min(ROW_OF_NOBODY), Relaxed);
+        local.counts.store(at, Relaxed);
+    }
+}
+
+/// Bytes at the beginning of rows that are no function's.
+const ROW_OF_NOBODY: u64 = size_of::<Row>() as u64;
+
+/// Gives a thread its rows in a session that keeps sums. For code that does not block signals.
+pub fn give_rows(local: &Local) -> bool {
+    if hopeless(local) {
+        return false;
+    }
+    let mask = kernel::block();
+    let given = make_room(local, 8, mask);
+    kernel::set_mask(mask);
+    given
 }
 
 /// Writes a record, for which there is room.
@@ -198,6 +218,9 @@ pub fn give_up(local: &Local) {
     let number = local.chunk.swap(0, Relaxed);
     let cur = local.cur.swap(0, Relaxed);
     local.end.store(0, Relaxed);
+    if cur & !(PAGE - 1) == local.counts.load(Relaxed) {
+        local.counts.store(0, Relaxed);
+    }
     let Some(control) = control().filter(|c| is_in(c, cur)) else { return };
     if let Some(header) = number.checked_sub(1).and_then(|n| header(control, n)) {
         header.state.store(FULL, Release);

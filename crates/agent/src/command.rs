@@ -115,6 +115,10 @@ fn enable(
     if tracer.kind() == Kind::Graph as u32 {
         return Err(Refused::Wrong);
     }
+    // Threads have rows of one kind.
+    if shared::sums() != 0 {
+        return Err(Refused::Sums);
+    }
     extend(request, targets, file, reply)?;
     forget(tracer.kind());
     if !checks::begin(tracer.kind()) {

@@ -67,7 +67,7 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
     if !whole || area.content > room || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
         return false;
     }
-    if matches!(variant, Variant::Timed | Variant::CountTimed) && !slots::map_all() {
+    if matches!(variant, Variant::Timed | Variant::CountTimed | Variant::Measured) && !slots::map_all() {
         return false;
     }
     let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;

@@ -8,6 +8,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Address of the shared memory; 0 without one.
 pub static SHARED: AtomicU64 = AtomicU64::new(0);
 static LEN: AtomicU64 = AtomicU64::new(0);
+/// [`Control::sums`] of the last memory that was taken over.
+static SUMS: AtomicU64 = AtomicU64::new(0);
 /// How many bytes of it are mapped: more when threads need more chunks.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
 /// 1: a thread maps more.
@@ -39,6 +41,12 @@ pub fn header(control: &Control, number: u32) -> Option<&'static ChunkHeader> {
     Some(unsafe { &*((address_of(control) + HEADERS as u64) as *const ChunkHeader).add(number as usize) })
 }
 
+/// Bytes of a row, where the session keeps sums instead of records; else 0. Also in a child of fork that has no memory of its own yet: its
+/// threads wait for that, and must not take rows that nobody reads.
+pub fn sums() -> u64 {
+    SUMS.load(Relaxed)
+}
+
 /// Where a shared memory is: a thread may hold on to one that [`leave`] has left meanwhile.
 pub fn address_of(control: &Control) -> u64 {
     core::ptr::from_ref(control) as u64
@@ -65,6 +73,11 @@ pub fn mapped_chunks(control: &Control) -> u32 {
 /// How much of a shared memory of this many bytes is mapped at first.
 pub fn first(len: u64) -> u64 {
     if permits::grows() { len.min(FIRST) } else { len }
+}
+
+/// What has to be mapped for the first chunk.
+fn with_first_chunk(control: &Control) -> u64 {
+    chunk_address(control, 0) - address_of(control) + u64::from(control.chunk_size)
 }
 
 /// Maps more of the shared memory, which has no free chunk in what is mapped: twice as much, or all. False: there is no more.
@@ -111,18 +124,21 @@ pub unsafe fn attach(at: u64, len: u64) -> bool {
     let right = control.magic == MAGIC
         && control.version == abi::VERSION
         && control.chunk_size >= 4096
-        && control.chunk_size <= abi::shared::CHUNK as u32
+        && (control.chunk_size <= abi::shared::CHUNK as u32 || control.sums != 0)
         && control.chunk_size.is_multiple_of(4096)
         && chunks <= len
-        && HEADERS as u64 + headers + chunks <= len
-        && HEADERS as u64 + headers + u64::from(control.chunk_size) <= first(len);
-    if right {
+        && HEADERS as u64 + headers + chunks <= len;
+    let (there, needed) = (first(len), with_first_chunk(control));
+    let mapped = there.max(needed);
+    if right && (mapped == there || kernel::extend_file(at, there, mapped)) {
         LEN.store(len, Relaxed);
-        MAPPED.store(first(len), Relaxed);
+        MAPPED.store(mapped, Relaxed);
         GROWING.store(0, Relaxed);
+        SUMS.store(control.sums, Relaxed);
         SHARED.store(at, Release);
+        return true;
     }
-    right
+    false
 }
 
 /// Memory of earlier sessions that a thread may still write to: address, then length.

@@ -225,16 +225,25 @@ extern "C" fn late(_: &Frame, _: u32) -> u8 {
     CLEAR
 }
 
+/// Gives a thread rows of its own, or in the memory of a session that keeps sums.
+fn gives_rows(local: &Local) -> bool {
+    if shared::sums() != 0 {
+        return chunks::give_rows(local);
+    }
+    let mask = kernel::block();
+    let given = thread::give_counts(local);
+    kernel::set_mask(mask);
+    given
+}
+
 /// [`Slow::Count`]: the thread gets its rows.
 extern "C" fn count(_: &Frame, _: u32) -> u8 {
     let local = local();
-    if local.busy.load(Relaxed) == 0 && permits::records() && has_stack(local) {
-        let mask = kernel::block();
-        let given = thread::give_counts(local);
-        kernel::set_mask(mask);
-        if given {
-            return CLEAR;
-        }
+    if local.busy.load(Relaxed) == 0 && permits::records() && has_stack(local) && gives_rows(local) {
+        return CLEAR;
+    }
+    if shared::sums() != 0 {
+        chunks::drop_records(local, 1);
     }
     thread::miss();
     SET

@@ -8,8 +8,10 @@
 //! end of the thread's last one. Nothing here believes the process: a chunk whose header changes under its thread's hands gives records
 //! of another thread, not of another process.
 
+use super::sums::Rows;
 use abi::shared::HIGH;
-use events::functions::{RECORD, VALUES, each as each_record, time, word};
+use events::functions::{RECORD, Sums, VALUES, each as each_record, time, word};
+use std::io;
 use sys::agent::{Shared, State};
 
 // The trace and the agent have one marker.
@@ -78,19 +80,59 @@ impl Chunks {
         self.in_use.iter().map(|(tid, ..)| *tid)
     }
 
-    /// Reads what is new. Chunks of threads that are `gone` are taken back, all where the process is `over`. Returns how many records
-    /// and markers were read.
-    pub fn read(&mut self, over: bool, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
+    /// Looks which chunks are in use, by thread and sequence.
+    fn look(&mut self, over: bool) {
         self.in_use.clear();
         for n in 0..self.readings.len() {
-            // The owner of a chunk writes its header before the first record.
-            let (state, begun) = (self.shared.chunk(n).state, self.shared.has_begun(n));
-            if state == State::Full || state == State::Owned && (begun || over) {
+            let state = self.shared.chunk(n).state;
+            // The owner of a chunk writes its header before the first record. A look at a chunk that nobody has would take a page of memory.
+            if state == State::Full || state == State::Owned && (over || self.shared.has_begun(n)) {
                 let chunk = self.shared.chunk(n);
                 self.in_use.push((chunk.tid, chunk.sequence, n));
             }
         }
         self.in_use.sort_unstable();
+    }
+
+    /// Reads what was added to rows, where the chunks have those; otherwise as [`Chunks::read`]. `each` gets the thread, and what was added
+    /// or, at first, how many calls the thread has dropped before.
+    pub fn read_rows(
+        &mut self,
+        rows: &mut Rows,
+        over: bool,
+        gone: impl Fn(u32) -> bool,
+        mut each: impl FnMut(u32, Result<Sums, u64>),
+    ) -> io::Result<usize> {
+        self.look(over);
+        let (mut read, mut freed) = (0, false);
+        for &(tid, sequence, n) in &self.in_use {
+            let chunk = self.shared.chunk(n);
+            // Before the rows: nothing is added to them afterwards.
+            let wanted = self.in_use.len() > self.readings.len() / 4;
+            let done = chunk.state == State::Full && rows.is_left(n, wanted) || over || gone(tid);
+            let is_new = rows.read(&self.shared, (n, (tid, sequence)), |sums| {
+                read += 1;
+                each(tid, Ok(sums));
+            })?;
+            if is_new && chunk.dropped > 0 {
+                each(tid, Err(chunk.dropped));
+            }
+            if done {
+                self.shared.recycle_rows(n)?;
+                rows.forget(n);
+                freed = true;
+            }
+        }
+        if freed {
+            self.shared.wake();
+        }
+        Ok(read)
+    }
+
+    /// Reads what is new. Chunks of threads that are `gone` are taken back, all where the process is `over`. Returns how many records
+    /// and markers were read.
+    pub fn read(&mut self, over: bool, gone: impl Fn(u32) -> bool, mut each: impl FnMut(Run<'_>)) -> usize {
+        self.look(over);
         let (mut records, mut freed) = (0, false);
         for &(tid, sequence, n) in &self.in_use {
             let chunk = self.shared.chunk(n);

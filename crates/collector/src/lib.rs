@@ -31,6 +31,7 @@ pub mod self_test;
 mod server;
 mod silent;
 mod start;
+mod sums;
 mod tables;
 mod ticks;
 mod tree;
@@ -102,6 +103,8 @@ pub struct Agent {
     enablings: Vec<Enabling>,
     /// No functions are.
     no_functions: bool,
+    /// Sums are kept of calls, and no records.
+    keeps_sums: bool,
     /// What was asked for by name ([`Functions::asked`]).
     asked: Vec<(String, String)>,
     /// Functions of libraries are traced too.
@@ -410,6 +413,10 @@ impl Backend for Agent {
             ended &= self.processes.is_empty() && !self.executed.is_waiting();
         }
         let ended = ended || self.command.has_failed();
+        if self.keeps_sums {
+            // Functions that were called just now have been named before.
+            self.hear(each);
+        }
         if let Some(heap) = &mut self.heap {
             let until = match (ended, heap.has_consumer()) {
                 (true, _) => u64::MAX,
@@ -427,6 +434,7 @@ impl Backend for Agent {
             });
             tree.deliver(if ended { u64::MAX } else { until }, each);
         }
+        let until = self.processes.iter().filter_map(Process::complete).fold(until, u64::min);
         each.settled(if ended { u64::MAX } else { until });
         if ended {
             self.counts.stop.store(true, Ordering::Release);

@@ -3,11 +3,12 @@
 use super::called::{Called, counters};
 use super::module::{Known, Role};
 use super::runtime::Runtime;
+use super::sums::Shape;
 use super::tables::Tables;
 use abi::message::{HOOKS, Hello, Hook};
 use abi::stub::Variant;
 use engine::own_events;
-use engine::request::functions::Functions;
+use engine::request::functions::{Functions, Sums};
 use events::generated::P_FUNCTION;
 use patch::hole::{self, Kind, Mapping};
 use patch::link::{self, Beside, Linked, Places};
@@ -321,6 +322,10 @@ impl Planner {
         self.numbers.insert(key, first);
         answer.read.extend((role.is_traced(&self.functions)).then(|| Arc::clone(&known)));
         let points = first + known.names.len() as u32;
+        if let Some(most) = self.functions.sums.map(Sums::numbers).filter(|most| points > *most) {
+            let left = points - first.max(most);
+            answer.problems.push(format!("{path}: {left} functions are not counted: sums are kept of {most}"));
+        }
         answer.points.extend((!known.points.is_empty()).then(|| (points, Arc::clone(&known))));
         let now = sys::time::monotonic();
         let who = (pid as u32, pid as u32);
@@ -390,10 +395,16 @@ impl Planner {
                 slow: hello.slow,
                 hooks,
                 variant,
-                minimum: functions.minimum.map_or(0, |ns| ns.saturating_mul(*ticks_per_ms) / 1_000_000),
+                minimum: match functions.sums {
+                    Some(sums) => Shape::of(sums, *ticks_per_ms).scale,
+                    None => functions.minimum.map_or(0, |ns| ns.saturating_mul(*ticks_per_ms) / 1_000_000),
+                },
             };
             let of_called: HashSet<u32> = known.plan.sites.iter().filter(|s| called.has(s)).map(|s| s.number).collect();
-            let number = |n| (!is_left && of_called.contains(&n) == captured).then_some(first + n);
+            // Of further functions there are no rows.
+            let most = functions.sums.map_or(u32::MAX, Sums::numbers);
+            let is_wanted = |n| !is_left && of_called.contains(&n) == captured && first + n < most;
+            let number = |n| is_wanted(n).then_some(first + n);
             let mut linked = link::link(&known.plan, &places, number, Beside { returns, points: &points })
                 .map_err(|e| e.to_string())?;
             link::copy_at_probes(&mut linked, |n| (first + n, known.point(n).map_or(&[][..], |p| &p.steps)));

@@ -6,6 +6,7 @@ use super::chunks::Chunks;
 use super::probe_events::ProbeEvents;
 use super::record_filter::RecordFilter;
 use super::server::Begun;
+use super::sums::Rows;
 use super::tree::Tree;
 use super::tsc_clock::TscClock;
 use engine::pipeline::backend::Deliver;
@@ -49,6 +50,8 @@ pub struct Process {
     /// Records of its threads that were dropped.
     pub dropped: u64,
     bounds: Bounds,
+    /// Where sums are kept instead of records.
+    rows: Option<Rows>,
 }
 
 impl Process {
@@ -59,6 +62,7 @@ impl Process {
             pid: begun.pid,
             own_pid: begun.own_pid,
             comm: begun.comm.unwrap_or_default(),
+            rows: begun.sums.map(|shape| Rows::new(shape, begun.shared.chunks())),
             chunks: Chunks::new(begun.shared),
             _held: begun.held,
             ended: begun.ended,
@@ -100,6 +104,11 @@ impl Process {
     /// Whether another program has taken its place.
     pub fn is_replaced(&self) -> bool {
         self.replaced
+    }
+
+    /// Up to when all of its calls are known, where sums are kept of them.
+    pub fn complete(&self) -> Option<u64> {
+        self.rows.as_ref().map(Rows::complete)
     }
 
     /// Its chunks.
@@ -161,6 +170,9 @@ impl Process {
         mut tree: Option<&mut Tree>,
         each: &mut dyn Deliver,
     ) -> (usize, bool) {
+        if self.rows.is_some() {
+            return self.read_sums(last, moments, record_filter, dropped, tree, each);
+        }
         let (over, ended) = self.begin_round(tree.is_some());
         let at = sys::time::monotonic();
         let Process {
@@ -263,6 +275,70 @@ impl Process {
         (records, over || last)
     }
 
+    /// As [`Process::read`], of a process with rows.
+    fn read_sums(
+        &mut self,
+        last: bool,
+        moments: &mut TscClock,
+        record_filter: &mut RecordFilter,
+        dropped: &mut HashMap<StreamId, u64>,
+        mut tree: Option<&mut Tree>,
+        each: &mut dyn Deliver,
+    ) -> (usize, bool) {
+        let has_ended = self.replaced || process::wait_readable(&self.ended, Duration::ZERO).unwrap_or(true);
+        if !has_ended && !last && !self.rows.as_mut().is_some_and(Rows::is_due) {
+            return (0, false);
+        }
+        let (over, ended) = self.begin_round(tree.is_some());
+        let to = moments.now();
+        let Process { pid, own_pid, comm, chunks, threads, looked, seen, begun, dropped: lost, bounds, rows, .. } =
+            self;
+        let (pid, own_pid, same) = (*pid as u32, *own_pid, *own_pid == *pid as u32);
+        let gone = |tid: u32| {
+            seen.get(&tid).is_some_and(|since| looked.is_some_and(|at| at > *since))
+                && !threads.contains_key(&tid)
+                && !(same && proc::exists(tid as i32))
+        };
+        bounds.begin_round();
+        let Some(rows) = rows else { return (0, over || last) };
+        let since = rows.begin_round(to.monotonic);
+        let read = chunks.read_rows(rows, over || last, gone, |own, added| {
+            let tid = match threads.get(&own) {
+                Some(tid) => *tid,
+                None if own == own_pid => pid,
+                None if same && proc::has_thread(pid as i32, own as i32) || bounds.has_thread(own) => own,
+                // Nobody's rows.
+                None => return,
+            };
+            let is_new = begun.insert(tid);
+            if let Some(tree) = tree.as_mut().filter(|_| is_new && tid != pid) {
+                tree.thread_begins((pid, tid), to.monotonic, comm);
+            }
+            match added {
+                Ok(sums) => {
+                    record_filter.note_sums(&sums);
+                    each.event(Process::stream(tid), &sums.event(since, (pid, tid)));
+                }
+                Err(n) => {
+                    let n = bounds.lost(n, *lost);
+                    *lost = lost.saturating_add(n);
+                    let all = dropped.entry(Process::stream(tid)).or_default();
+                    *all = all.saturating_add(n);
+                    each.functions(&lost_run(Process::stream(tid), pid, (is_new, n), to));
+                }
+            }
+        });
+        // Memory that cannot be read: what the process has counted since is not known.
+        bounds.broken |= read.is_err();
+        if let Some(tree) = tree {
+            self.end_threads(ended, over, to.monotonic, tree);
+        }
+        if over || last {
+            self.deliver_pending(to, dropped, each);
+        }
+        (read.unwrap_or(0), over || last)
+    }
+
     /// Looks which threads there are. Returns whether the process is over, and the threads that have ended, if anybody `asks` for them.
     fn begin_round(&mut self, asks: bool) -> (bool, Vec<u32>) {
         // Before the records: a thread that is gone then has written all of its.
@@ -300,9 +376,13 @@ impl Process {
         let all = dropped.entry(stream).or_default();
         *all = all.saturating_add(left);
         let begins = self.begun.insert(self.pid as u32);
-        let (pid, high) = (self.pid as u32, (at.tsc >> 32) as u32);
-        each.functions(&Run { stream, pid, begins, records: &[], high, from: at, to: at, dropped: left });
+        each.functions(&lost_run(stream, self.pid as u32, (begins, left), at));
     }
+}
+
+/// A run without records, which says how many were dropped.
+fn lost_run(stream: StreamId, pid: u32, (begins, dropped): (bool, u64), at: Moment) -> Run<'static> {
+    Run { stream, pid, begins, records: &[], high: (at.tsc >> 32) as u32, from: at, to: at, dropped }
 }
 
 /// The time stamp counter in the first record of a run.

@@ -18,7 +18,7 @@ use engine::request::functions::FunctionEnabling;
 use engine::request::select::Calls;
 use engine::stats::Counts;
 use events::Event;
-use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Table, VALUES, each, entry, exit, time, word};
+use events::functions::{Clock, Encoder, HIGH, RECORD, Run, Sums, Table, VALUES, each, entry, exit, time, word};
 use lang::{Missing, Verdict};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -112,6 +112,8 @@ pub struct RecordFilter {
     numbers: Arc<AtomicU32>,
     /// Records with numbers that no function has.
     impossible: u64,
+    /// Calls of which only sums are known, by the number of the function.
+    summed: HashMap<u32, u64>,
 }
 
 impl RecordFilter {
@@ -140,6 +142,7 @@ impl RecordFilter {
             kept: Vec::new(),
             numbers,
             impossible: 0,
+            summed: HashMap::new(),
         };
         record_filter.add_set(enablings);
         record_filter
@@ -155,6 +158,21 @@ impl RecordFilter {
     pub fn end(&mut self, pid: u32) {
         self.processes.remove(&pid);
         self.threads.retain(|(of, _), _| *of != pid);
+    }
+
+    /// Notes calls of which only sums are known, of a function.
+    pub fn note_sums(&mut self, sums: &Sums) {
+        let calls = self.summed.entry(sums.number).or_default();
+        *calls = calls.saturating_add(sums.calls);
+    }
+
+    /// The calls of the function with this name, of those.
+    fn summed(&self, enabling: usize) -> u64 {
+        let set = self.sets.get(self.now().set).into_iter().flatten();
+        let patterns: Vec<_> = set.filter(|(of, _)| *of == enabling).map(|(_, e)| e).collect();
+        let has = |number: u32| patterns.iter().any(|e| e.has(self.names.names(number)));
+        let calls = self.summed.iter().filter(|(number, _)| has(**number)).map(|(_, calls)| calls);
+        calls.fold(0, |sum, calls| sum.saturating_add(*calls))
     }
 
     /// Learns the name of a function, from an event that reports it.
@@ -413,6 +431,8 @@ impl RecordFilter {
                     _ => {}
                 }
             }
+            let summed = self.summed(n);
+            (c.seen, c.recorded) = (c.seen.saturating_add(summed), c.recorded.saturating_add(summed));
             c.filtered = c.seen - c.recorded;
             // Of several enablings, nobody knows which a lost record was of.
             if alone {

@@ -13,6 +13,8 @@
 use super::module::Known;
 use super::planner::{Answer, Placed, Unpatched};
 use super::ready::{Full, Plans};
+use super::sums::Shape;
+use super::ticks::ticks_per_ms;
 use super::untraced::{Executed, Gap, words};
 use abi::heap::{COARSE, RECORDED};
 use abi::message::{CAME, Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
@@ -56,7 +58,12 @@ pub struct Room {
     pub heap: u32,
     /// One allocation per this many bytes; 0: all.
     pub sample: u64,
+    /// Sums are kept instead of records: a chunk has rows of a thread.
+    pub sums: Option<Shape>,
 }
+
+/// Threads of a process that can have rows at a time.
+const THREADS: u32 = 1024;
 
 impl Room {
     /// As a plan has it.
@@ -67,7 +74,8 @@ impl Room {
         let coarse = |h: &Wanted| if h.consumer.is_some() || h.packed { COARSE } else { 0 };
         let heap = functions.heap.as_ref().map_or(0, |h| RECORDED | coarse(h));
         let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
-        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample }
+        let sums = functions.sums.map(|sums| Shape::of(sums, ticks_per_ms()));
+        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample, sums }
     }
 }
 
@@ -77,6 +85,8 @@ pub struct Begun {
     pub pid: i32,
     /// As it numbers itself.
     pub own_pid: u32,
+    /// What rows are in its memory instead of records.
+    pub sums: Option<Shape>,
     /// Its memory, and what keeps it.
     pub shared: Shared,
     /// Held as long as the memory is read.
@@ -506,7 +516,10 @@ impl Server {
     /// Memory for a process. The backend knows it before the process does.
     fn begin(&self, hello: &Hello, pid: i32, is_fork: bool) -> io::Result<(OwnedFd, u64)> {
         let running = !self.counts.paused.load(Ordering::Acquire);
-        let shared = Shared::new(self.room.chunks, self.room.chunk_size, self.room.block, running)?;
+        let shared = match self.room.sums {
+            Some(of) => Shared::for_sums(THREADS, (of.rows, of.row as u32), of.scale, running)?,
+            None => Shared::new(self.room.chunks, self.room.chunk_size, self.room.block, running)?,
+        };
         if self.room.heap != 0 {
             shared.record_heap(self.room.heap, self.room.sample);
         }
@@ -514,7 +527,7 @@ impl Server {
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
         let (comm, ids) = (proc::comm(pid), proc::ids(pid));
-        let begun = Begun { pid, own_pid: hello.pid, shared, held, ended, is_fork, comm, ids };
+        let begun = Begun { pid, own_pid: hello.pid, shared, sums: self.room.sums, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }

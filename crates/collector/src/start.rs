@@ -151,6 +151,7 @@ fn serve(
         probes,
         enablings: enablings.to_vec(),
         no_functions: functions.none,
+        keeps_sums: functions.sums.is_some(),
         asked: functions.asked(),
         has_libraries: functions.libraries,
         modules: Vec::new(),

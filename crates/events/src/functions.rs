@@ -16,6 +16,7 @@
 //! with them the record has a multiple of 8 bytes.
 
 mod encoder;
+mod sums;
 mod table;
 
 use crate::StreamId;
@@ -26,6 +27,7 @@ use crate::types::{Fmt, Int, Len, LenFrom, StrKind, Type};
 use std::sync::LazyLock;
 
 pub use encoder::Encoder;
+pub use sums::{BUCKETS, Sums, sums};
 pub use table::Table;
 
 /// Bytes of a record.

@@ -41,7 +41,7 @@ pub struct Places {
     pub hooks: [u64; HOOKS],
     /// What stubs do.
     pub variant: Variant,
-    /// The minimum of timed stubs, in ticks of the time stamp counter.
+    /// The minimum of timed stubs, in ticks of the time stamp counter; of those that measure, the scale.
     pub minimum: u64,
 }
 

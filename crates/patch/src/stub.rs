@@ -42,6 +42,7 @@
 //! | [`Variant::Count`] | none; the calls in the thread's row | none | none |
 //! | [`Variant::CountTimed`] | none; the calls in the row | none; the time in the row | with time and function; marked as written |
 //! | [`Variant::Called`] | by [`Slow::Call`] | by [`Slow::Return`] | by [`Slow::Call`] |
+//! | [`Variant::Measured`] | none; the calls in the row | none; the duration in the row | with time and function; marked as written |
 //!
 //! `Entry` has no check of the shadow stack: it records and jumps to the beginning of F; it is for
 //! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
@@ -50,6 +51,10 @@
 //! `Count` and `CountTimed` add to rows of the thread ([`abi::thread::Row`]); a thread without rows comes to [`Slow::Count`]. What a call of
 //! `CountTimed` has taken is added to its row, and taken from the own time of the function in the entry below, if that is one of
 //! `CountTimed` or `Called`. `Called` leaves everything to the slow code.
+//!
+//! `Measured` adds to rows of another shape ([`abi::thread::Measured`]). Where `Timed` has its minimum, it has the scale: the upper half of
+//! ticks times scale is the duration. The longest and the shortest one are exchanged if they are still what was compared, because a handler
+//! may have put others there.
 //!
 //! Shadow entries ([`abi::thread::Shadow`]) are the same for all variants, so that functions of several variants can be on one stack. A
 //! return leads to the stub that has made the entry, whatever the function's patch has become since then.
@@ -78,7 +83,7 @@
 //! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
 //! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
 //! | [`Slow::Late`] | exit, the top entry is that of S and rax = its duration >= minimum; rcx = top | writes entry records of all entries that are not `written`, lowest first, each with its own time, sets `written`, and then the exit record of the top entry; or counts them. top and top_slot stay | goes on at `pop`, whatever the carry flag | |
-//! | [`Slow::Count`] | entry of Count and CountTimed, no rows | gives the thread its rows | goes on at `count` | not counted: goes on at `done`, CountTimed at the beginning of F |
+//! | [`Slow::Count`] | entry of Count, CountTimed and Measured, no rows; exit of Measured, no rows, with the duration pushed above what is said here | gives the thread its rows | goes on at `count`; at the exit, at `measure` | not counted: goes on at `done`, the timed ones at the beginning of F; at the exit, at `end` |
 //! | [`Slow::Call`] | entry of Called; edx = number | pushes the entry of S, calls tracers | goes on at `done` | no entry: F runs unobserved |
 //! | [`Slow::Return`] | exit of Called | brings the entry of S to the top, calls tracers, sets `[S]` = A, removes the entry | goes on at `end`, whatever the carry flag | |
 //!
@@ -129,6 +134,11 @@
 //! | `end` .. ret | - | |
 //! | timed: `exit` .. `pop`, calls of Exit and Late | `exit` | nothing |
 //! | timed: `pop` .. `end` | `pop` | `[S]` = A, top_slot |
+//! | counts: `count` .. `push` or `done`, call of Count | `count` | nothing: the addition is its last instruction |
+//! | measured: `measure` .. the first addition | `measure` | nothing |
+//!
+//! A handler that forks has the thread give its rows up where they are in its chunk: so what has loaded their address is begun anew. Of the
+//! additions of a duration it may interrupt one, and the others go to the old rows.
 //!
 //! A handler that leaves by siglongjmp, an exception or pthread_exit leaves entries that Enter and Exit remove by their slots, as any
 //! longjmp does. A handler on an alternate stack needs a barrier entry: addresses of its stack say nothing about the other. A pc in slow
@@ -149,7 +159,7 @@ use abi::thread::{COUNTS, CUR, END, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
 const _: () = assert!(MINIMUM / 8 < abi::values::TABLE && 8 * (abi::values::TABLE + 1) <= POINTERS);
-/// Offset of the minimum in the pointers.
+/// Offset of the minimum in the pointers, or of the scale.
 pub const MINIMUM: usize = SLOWS * 8;
 
 /// A place in a template.
@@ -178,6 +188,13 @@ pub(crate) enum Label {
     CallChunkLeft,
     CallCount,
     Count,
+    Measure,
+    CallRows,
+    Rows,
+    Most,
+    NotMost,
+    Least,
+    NotLeast,
 }
 
 /// One line of a template, beginning with its text, which the tests give to an assembler.
@@ -202,15 +219,16 @@ pub(crate) enum Line {
     Row(&'static str, &'static [u8], u32, Option<u8>),
     /// call or jmp to the beginning of the function.
     Original(&'static str, u8),
-    /// cmp rax, [rip + minimum].
-    Minimum,
+    /// Bytes, then the distance of the minimum or the scale from the instruction's end.
+    Minimum(&'static str, &'static [u8]),
     /// lea rsp, [rsp+N].
     Undo,
 }
 
 use Label::{
-    Bypass, CallChunk, CallChunkLeft, CallCount, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, Commit, Count,
-    Done, End, Entry, Exit, Left, LeftCommit, Over, Pop, Push, Record, Restored, Returns,
+    Bypass, CallChunk, CallChunkLeft, CallCount, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, CallRows,
+    Commit, Count, Done, End, Entry, Exit, Least, Left, LeftCommit, Measure, Most, NotLeast, NotMost, Over, Pop, Push,
+    Record, Restored, Returns, Rows,
 };
 use Line::{At, Call, Code, Field, Jump, Minimum, Original, Row, Undo, Word};
 
@@ -218,7 +236,6 @@ const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
 const JE: u8 = 0x74;
 const JC: u8 = 0x72;
-const JS: u8 = 0x78;
 const JMP: u8 = 0xeb;
 
 /// push rax; push rdx; push rcx.
@@ -257,10 +274,7 @@ const COMPARE_TOP: Line = Code("cmp [rcx-32], rax", &[0x48, 0x39, 0x41, 0xe0]);
 const LOAD_ADDRESS: Line = Code("mov rax, [rcx-24]", &[0x48, 0x8b, 0x41, 0xe8]);
 const LOAD_BELOW: Line = Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]);
 
-/// Rows into rax; a count of the function.
-const LOAD_COUNTS: Line = Field("mov rax, fs:[COUNTS]", &[0x64, 0x48, 0x8b, 0x04, 0x25], COUNTS, None);
-const TEST_COUNTS: Line = Code("test rax, rax", &[0x48, 0x85, 0xc0]);
-const COUNT_CALL: Line = Row("add qword ptr [rax + ROW], 1", &[0x48, 0x83, 0x80], 0, Some(1));
+const TAKE_TIME: Line = Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0]);
 const SET_TIME: Line = Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16]);
 
 /// A slow call of a record and what follows it: again, or on without it.
@@ -271,8 +285,9 @@ const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line;
 /// What a variant consists of, in order. Slow parts of the entry lie before it, those of the exit behind, so that all jumps are short.
 fn lines(variant: Variant) -> Vec<Line> {
     match variant {
-        Variant::Count => return count(),
-        Variant::CountTimed => return count_timed(),
+        Variant::Count => return rows::count(),
+        Variant::CountTimed => return rows::timed(rows::add_times()),
+        Variant::Measured => return rows::timed(rows::measure()),
         Variant::Called => return called(),
         Variant::Paired | Variant::Timed | Variant::Entry => {}
     }
@@ -317,7 +332,7 @@ fn lines(variant: Variant) -> Vec<Line> {
     lines.extend([COMPARE_TOP, Jump("jne", JNE, CallExit)]);
     if timed {
         lines.push(WHOLE_TSC);
-        lines.extend([Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0]), Minimum, Jump("jae", JAE, CallLate)]);
+        lines.extend([TAKE_TIME, Minimum("cmp rax, [rip + MINIMUM]", &[0x48, 0x3b, 0x05]), Jump("jae", JAE, CallLate)]);
         lines.extend([At(Pop), LOAD_TOP]);
     }
     lines.extend([LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT, POPPED]);
@@ -336,42 +351,6 @@ fn lines(variant: Variant) -> Vec<Line> {
 }
 
 const ENTER_WORD: Line = Line::Entry("mov edx, ENTRY", &[0xba], 0);
-
-/// [`Variant::Count`].
-fn count() -> Vec<Line> {
-    let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Done)];
-    lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
-    lines.extend([At(Done), RESTORE, JUMP_ORIGINAL]);
-    lines
-}
-
-/// [`Variant::CountTimed`].
-fn count_timed() -> Vec<Line> {
-    let word = Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN);
-    let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Bypass)];
-    lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)]);
-    lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
-    lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
-    lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
-    lines.extend(PUSH_ENTRY);
-    lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], WRITTEN));
-    lines.extend([WHOLE_TSC, SET_TIME, PUSHED, At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
-    lines.extend([At(Returns), TAKE_SLOT, SAVE, At(Exit), LOAD_SLOT, LOAD_TOP, COMPARE_TOP]);
-    lines.extend([Jump("jne", JNE, CallExit), LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT]);
-    lines.extend([WHOLE_TSC, Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0])]);
-    // The word of the entry below; what is needed of the top entry is in registers when it goes.
-    lines.extend([Code("mov ecx, [rcx-40]", &[0x8b, 0x49, 0xd8]), POPPED, At(Left)]);
-    lines.push(Field("mov rdx, fs:[COUNTS]", &[0x64, 0x48, 0x8b, 0x14, 0x25], COUNTS, None));
-    lines.extend([Code("test rdx, rdx", &[0x48, 0x85, 0xd2]), Jump("je", JE, End)]);
-    lines.push(Row("add [rdx + ROW + 8], rax", &[0x48, 0x01, 0x82], 8, None));
-    lines.push(Row("add [rdx + ROW + 16], rax", &[0x48, 0x01, 0x82], 16, None));
-    // [`WRITTEN`] is the carry flag, [`RECORDED`] the sign.
-    lines.extend([Code("add ecx, ecx", &[0x01, 0xc9]), Jump("jnc", JAE, End), Jump("js", JS, End)]);
-    lines.push(Code("shl rcx, 4", &[0x48, 0xc1, 0xe1, 4]));
-    lines.push(Code("sub [rdx + rcx + 16], rax", &[0x48, 0x29, 0x44, 0x0a, 16]));
-    lines.extend([At(End), RESTORE, RET, At(CallExit), Call(Slow::Exit), Jump("jmp", JMP, Exit)]);
-    lines
-}
 
 /// [`Variant::Called`].
 fn called() -> Vec<Line> {
@@ -412,6 +391,8 @@ pub struct Template {
     bytes: Vec<u8>,
     fixes: Vec<(u32, Fix)>,
     layout: &'static Layout,
+    /// Bytes of a function's row.
+    row: usize,
 }
 
 impl Template {
@@ -462,8 +443,8 @@ impl Template {
                     bytes.push(opcode);
                     hole(&mut bytes, &mut fixes, Fix::Original);
                 }
-                Minimum => {
-                    bytes.extend([0x48, 0x3b, 0x05]);
+                Minimum(_, code) => {
+                    bytes.extend(code);
                     hole(&mut bytes, &mut fixes, Fix::Pointer(MINIMUM as u32));
                 }
                 Undo => {
@@ -473,7 +454,7 @@ impl Template {
             }
         }
         bytes.resize(bytes.len().next_multiple_of(16), 0xcc);
-        Template { bytes, fixes, layout }
+        Template { bytes, fixes, layout, row: row_of(variant) }
     }
 
     /// Bytes of a stub: a multiple of 16.
@@ -495,13 +476,21 @@ impl Template {
             let value = match fix {
                 Fix::Word(exit) => number << 1 | exit,
                 Fix::Entry(written) => number | written,
-                Fix::Row(field) => number.wrapping_mul(size_of::<abi::thread::Row>() as u32).wrapping_add(*field),
+                Fix::Row(field) => number.wrapping_mul(self.row as u32).wrapping_add(*field),
                 Fix::Original => original.wrapping_sub(next) as u32,
                 Fix::Undo => undo as u32,
                 Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
             };
             out[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
         }
+    }
+}
+
+/// Bytes of a row of those that a variant adds to.
+pub const fn row_of(variant: Variant) -> usize {
+    match variant {
+        Variant::Measured => size_of::<abi::thread::Measured>(),
+        _ => size_of::<abi::thread::Row>(),
     }
 }
 
@@ -514,9 +503,8 @@ fn length(line: &Line) -> usize {
         Row(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
         Jump(..) => 2,
         Call(_) => 6,
-        Word(_, code, _) | Line::Entry(_, code, _) => code.len() + 4,
+        Word(_, code, _) | Line::Entry(_, code, _) | Minimum(_, code) => code.len() + 4,
         Original(..) => 5,
-        Minimum => 7,
         Undo => UNDO as usize,
     }
 }
@@ -547,5 +535,6 @@ fn places(lines: &[Line]) -> (Vec<(Label, usize)>, usize) {
     (labels, at)
 }
 
+mod rows;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use engine::plan::{Backend, Plan};
 use engine::request::call_enabling::{self, CallEnabling};
 use engine::request::enabling::{self, Enabling, What};
 use engine::request::expression::Expression;
-use engine::request::functions::{self, FunctionEnabling, Functions, Probes, Values};
+use engine::request::functions::{self, FunctionEnabling, Functions, Probes, Sums, Values};
 use engine::request::heap_enabling;
 use engine::request::heap_enabling::Wanted;
 use engine::request::parse;
@@ -53,6 +53,8 @@ pub struct OfCalls {
     pub values: Option<Values>,
     /// Nobody looks at their ends.
     pub entries: bool,
+    /// Nobody wants more than these sums.
+    pub sums: Option<Sums>,
 }
 
 /// Records, and gives the events to these sinks too, as they come. With them, no view is shown that is not asked for.
@@ -120,7 +122,9 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, call
         };
         functions.values = for_spans.or(Some(Values { strings, numbers: false }));
     } else if let Some(of_agent) = &mut of_agent {
-        (of_agent.functions.values, of_agent.functions.entries) = (calls.values.or(for_spans), calls.entries);
+        let functions = &mut of_agent.functions;
+        functions.values = calls.values.or(for_spans);
+        (functions.entries, functions.sums) = (calls.entries, calls.sums);
     }
     let captures = stacks::with_calls(&ask.format, more);
     match of_agent {

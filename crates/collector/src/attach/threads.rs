@@ -1,7 +1,7 @@
 //! What the agent keeps of threads, seen from outside while they are stopped (`abi::thread`).
 
 use abi::message::Invocation;
-use abi::thread::{BARRIER, BASE, CHUNK, CUR, DROPPED, TOP};
+use abi::thread::{BARRIER, BASE, CHUNK, COUNTS, CUR, DROPPED, TOP};
 use std::ops::Range;
 use sys::mem;
 use sys::remote::{Thread, Threads};
@@ -29,6 +29,8 @@ pub fn forget(threads: &mut Threads, seen: &Invocation, calls: bool) {
         // cur and end.
         let _ = thread.write(local.wrapping_add_signed(CUR.into()), &[0; 16]);
         let _ = thread.write(local.wrapping_add_signed(CHUNK.into()), &[0; 4]);
+        // Rows, which are in the chunk where sums are kept; those of the thread's own it gets again.
+        let _ = thread.write(local.wrapping_add_signed(COUNTS.into()), &[0; 8]);
         // They were counted in the session that they belong to.
         let _ = thread.write(local.wrapping_add_signed(DROPPED.into()), &[0; 8]);
         if calls {

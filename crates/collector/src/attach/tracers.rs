@@ -75,6 +75,10 @@ pub(super) fn refusal(pid: i32, name: &str, reply: &Reply, talk: &mut Talk) -> O
         _ if is(Refused::Processor) => {
             said(format!("{name} needs XSAVEC of the processor"), "build it without AVX-512")
         }
+        _ if is(Refused::Sums) => said(
+            "a script collects of its functions in the process".into(),
+            "wait until the command of the script has ended",
+        ),
         _ => said("the agent in the process has no memory, or speaks another version".into(), "restart the program"),
     }
 }

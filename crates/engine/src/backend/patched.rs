@@ -165,8 +165,15 @@ const _: () =
 mod tests {
     use super::*;
 
-    const ALL: [Variant; 6] =
-        [Variant::Paired, Variant::Timed, Variant::Entry, Variant::Count, Variant::CountTimed, Variant::Called];
+    const ALL: [Variant; 7] = [
+        Variant::Paired,
+        Variant::Timed,
+        Variant::Entry,
+        Variant::Count,
+        Variant::CountTimed,
+        Variant::Called,
+        Variant::Measured,
+    ];
 
     #[test]
     fn stubs_have_rules() {

@@ -34,6 +34,8 @@ pub struct Functions {
     pub values: Option<Values>,
     /// Entries alone are recorded: nothing happens when a call ends.
     pub entries: bool,
+    /// Sums are kept of calls, and no records.
+    pub sums: Option<Sums>,
     /// Patterns of the enablings that the session begins with.
     pub enabled: Vec<String>,
     /// None at all: the agent is there for something else.
@@ -67,6 +69,25 @@ pub struct Values {
     pub strings: u16,
     /// For scripts: addresses are numbers, and the strings that they lead to are further arguments ([`events::values::text_of`]).
     pub numbers: bool,
+}
+
+/// What is kept of calls where there are no records of them, by thread and function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sums {
+    /// How many there were.
+    Calls,
+    /// And how many have ended, and what is wanted of their durations, in units of so many ns.
+    Durations(u64),
+}
+
+impl Sums {
+    /// Numbers of functions of which sums are kept are below this.
+    pub fn numbers(self) -> u32 {
+        match self {
+            Sums::Calls => abi::thread::ROWS,
+            Sums::Durations(_) => abi::thread::MEASURED,
+        }
+    }
 }
 
 /// Functions that are recorded, as one `-e` enables them.
@@ -157,10 +178,12 @@ impl Functions {
 
     /// What their stubs do.
     pub fn variant(&self) -> Variant {
-        match self.minimum {
-            Some(_) => Variant::Timed,
-            None if self.entries => Variant::Entry,
-            None => Variant::Paired,
+        match (self.sums, self.minimum) {
+            (Some(Sums::Calls), _) => Variant::Count,
+            (Some(Sums::Durations(_)), _) => Variant::Measured,
+            (None, Some(_)) => Variant::Timed,
+            (None, None) if self.entries => Variant::Entry,
+            (None, None) => Variant::Paired,
         }
     }
 }

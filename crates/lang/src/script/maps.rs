@@ -5,6 +5,7 @@ mod store;
 use super::ir;
 use super::types::{Aggregate, Type};
 use super::value::Value;
+use events::functions::Sums;
 use std::cmp::Ordering;
 pub(super) use store::Store;
 
@@ -193,6 +194,27 @@ impl Held {
             (Held::Extreme(_), _) => self.collect(aggregate, v, 1),
             (Held::Buckets(_), _) => self.collect(aggregate, v, times),
             _ => (0..times).for_each(|_| self.collect(aggregate, v, 1)),
+        }
+    }
+
+    /// Adds what was added up elsewhere of values that are not negative. Histograms have powers of two.
+    pub fn collect_sums(&mut self, aggregate: Aggregate, sums: &Sums) {
+        match (self, aggregate) {
+            (Held::Value(Value::Int(n)), Aggregate::Count) => *n = n.wrapping_add(sums.ended as i64),
+            (Held::Value(Value::Int(n)), _) => *n = n.wrapping_add(sums.total as i64),
+            (Held::Total { count, total }, _) => {
+                (*count, *total) = (count.wrapping_add(sums.ended), total.wrapping_add(sums.total as i64));
+            }
+            (held @ Held::Extreme(_), Aggregate::Min { .. }) => {
+                sums.least.into_iter().for_each(|v| held.collect(aggregate, v as i64, 1));
+            }
+            (held @ Held::Extreme(_), _) => sums.most.into_iter().for_each(|v| held.collect(aggregate, v as i64, 1)),
+            (Held::Buckets(buckets), _) => {
+                let used = sums.buckets.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
+                buckets.resize(buckets.len().max(used + 1), 0);
+                buckets.iter_mut().skip(1).zip(&sums.buckets).for_each(|(n, more)| *n = n.wrapping_add(*more));
+            }
+            _ => {}
         }
     }
 

@@ -7,8 +7,15 @@ use std::fs;
 use std::process::Command;
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 6] =
-    [Variant::Paired, Variant::Timed, Variant::Entry, Variant::Count, Variant::CountTimed, Variant::Called];
+const VARIANTS: [Variant; 7] = [
+    Variant::Paired,
+    Variant::Timed,
+    Variant::Entry,
+    Variant::Count,
+    Variant::CountTimed,
+    Variant::Called,
+    Variant::Measured,
+];
 
 fn at(lines: &[Line], label: Label) -> Option<u32> {
     places(lines).0.iter().find(|(l, _)| *l == label).map(|(_, at)| *at as u32)
@@ -43,8 +50,18 @@ fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
             part(lines, Pop, End, &[]),
         ]
         .concat()
-    } else if variant == Variant::CountTimed {
-        [part(lines, Push, Done, &[CallEnter]), part(lines, Exit, Left, &[CallExit])].concat()
+    } else if matches!(variant, Variant::CountTimed | Variant::Measured) {
+        let rows = at(lines, Rows).zip(at(lines, Measure)).map(|(rows, at)| Again { start: rows, end: rows + 1, at });
+        [
+            part(lines, Count, Push, &[CallCount]),
+            part(lines, Push, Done, &[CallEnter]),
+            part(lines, Exit, Left, &[CallExit]),
+            part(lines, Measure, CallRows, &[]),
+            rows.into_iter().collect(),
+        ]
+        .concat()
+    } else if variant == Variant::Count {
+        part(lines, Count, Done, &[CallCount])
     } else if variant == Variant::Called {
         vec![]
     } else {
@@ -74,7 +91,7 @@ fn frames(lines: &[Line]) -> Vec<Frame> {
     note(0, cfa, shadow);
     for line in lines {
         match line {
-            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft | CallCount) => (cfa, shadow) = (32, false),
+            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft | CallCount | Rows) => (cfa, shadow) = (32, false),
             At(CallExit | CallLate) => (cfa, shadow) = (32, true),
             At(Entry) => (cfa, shadow) = (8, false),
             At(Returns) => (cfa, shadow) = (0, true),
@@ -182,11 +199,11 @@ fn listing(variant: Variant) -> String {
             Line::Entry(text, _, written) => {
                 writeln!(out, "{}", text.replace("ENTRY", &((0x0012_3456 | written) as i32).to_string()))
             }
-            Row(text, ..) => writeln!(out, "{}", text.replace("ROW", &(0x0012_3456 * 32).to_string())),
+            Row(text, ..) => writeln!(out, "{}", text.replace("ROW", &(0x0012_3456 * row_of(variant)).to_string())),
             // The assembler makes short jumps where it can.
             Original(text, _) => writeln!(out, "{{disp32}} {text} original"),
             Undo => writeln!(out, "lea rsp, [rsp+0x128]"),
-            Minimum => writeln!(out, "cmp rax, [rip + pointers + {MINIMUM}]"),
+            Minimum(text, _) => writeln!(out, "{}", text.replace("MINIMUM", &format!("pointers + {MINIMUM}"))),
         };
     }
     let _ = writeln!(out, ".p2align 4, 0xcc\npointers: .fill {POINTERS}\noriginal:");

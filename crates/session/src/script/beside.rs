@@ -180,7 +180,7 @@ impl Clauses {
             return Err(Error::usage(format!("iter:{}", objects.name), "objects of the kernel are no events", todo));
         }
         let requests = places.requests.iter().map(|r| Request::parse(r)).collect::<Result<Vec<_>>>()?;
-        let (found, of_calls) = (catalogue.found(), OfCalls { values: places.values, entries: false });
+        let (found, of_calls) = (catalogue.found(), OfCalls { values: places.values, ..OfCalls::default() });
         let reader = (program.clone(), places.clone());
         let adjust = Box::new(move |all: &mut [Enabling]| {
             collecting::read_registers(&reader.0, &reader.1, all)?;

@@ -1,8 +1,9 @@
-//! Clauses of functions that only collect: they take the records of each thread as they come, instead of an event for each record.
+//! Clauses of functions that only collect: they take the records of each thread as they come, instead of an event for each record. Where all
+//! of what they collect follows from sums that threads keep themselves, there are no records: sums come instead.
 //!
 //! ```text
-//! records of a thread ─► open calls ─► what is collected, by clause and function ─┐ before begin, end, intervals read the maps
-//!                                                                                 └► Machine::collected ─► maps
+//! records of a thread ─► open calls ─┬► what is collected, by clause and function ─┐ before begin, end, intervals read the maps
+//! sums of a thread and a function ───┘                                             └► Machine::collected ─► maps
 //! ```
 //!
 //! A clause may, where nothing that it reads differs within a thread's calls of a function, but for `dur`, which is collected. All clauses of
@@ -12,6 +13,8 @@ use super::catalogue::As;
 use super::places::{Places, fits};
 use engine::pipeline::functions::Records;
 use engine::pipeline::world::World;
+use engine::request::functions::Sums;
+use events::functions;
 use events::names::Names as _;
 use lang::ir::{Int, Op};
 use lang::script::Program;
@@ -129,6 +132,43 @@ impl FromRecords {
         self.entries_alone
     }
 
+    /// What threads have to keep themselves for all that is collected; none: it takes records.
+    pub fn sums(&self) -> Option<Sums> {
+        let mut unit = None;
+        for c in self.of.all.iter().filter(|c| c.at_return) {
+            let ns = match c.amount {
+                Amount::Const(_) => continue,
+                Amount::Dur => 1,
+                Amount::OfDur(Op::Div(_) | Op::DivU(_), by) => u64::try_from(by).ok().filter(|by| *by > 0)?,
+                Amount::OfDur(..) => return None,
+            };
+            let is_sum = match c.map {
+                Type::Aggregate(Aggregate::Hist { bits }) => bits == 0,
+                Type::Aggregate(Aggregate::Lhist { .. } | Aggregate::Llquantize(_) | Aggregate::Stddev { .. }) => false,
+                _ => true,
+            };
+            // Durations are measured in one unit.
+            (is_sum && unit.is_none_or(|unit| unit == ns)).then_some(())?;
+            unit = Some(ns);
+        }
+        Some(if self.entries_alone { Sums::Calls } else { Sums::Durations(unit.unwrap_or(1)) })
+    }
+
+    /// Takes what a thread has added up of a function.
+    pub fn add(&mut self, (pid, tid): (u32, u32), sums: &functions::Sums, world: &World) {
+        let FromRecords { of, threads, over, unknown, .. } = self;
+        let Thread { held, .. } = thread_of(threads, over, (pid, tid));
+        of.learn(sums.number, world);
+        of.collect(&of.get(sums.number).entry, held, (sums.calls, None), unknown);
+        for act in &of.get(sums.number).exit {
+            let amount = of.all[act.nth].amount;
+            of.held(*act, held, |held, aggregate| match amount {
+                Amount::Const(v) => held.collect_times(aggregate, v, sums.ended),
+                _ => held.collect_sums(aggregate, sums),
+            });
+        }
+    }
+
     /// Whether a clause is among them.
     pub fn has(&self, clause: usize) -> bool {
         self.of.all.iter().any(|c| c.clause == clause)
@@ -137,12 +177,7 @@ impl FromRecords {
     /// Takes records.
     pub fn take(&mut self, records: &Records<'_>, world: &World) {
         let FromRecords { of, entries_alone, threads, over, unknown } = self;
-        let thread = threads.entry(records.tid).or_default();
-        if thread.pid != records.pid {
-            over.push((thread.pid, records.tid, std::mem::take(&mut thread.held)));
-            thread.pid = records.pid;
-        }
-        let Thread { open, held, .. } = thread;
+        let Thread { open, held, .. } = thread_of(threads, over, (records.pid, records.tid));
         if *entries_alone {
             for word in records.words().filter(|word| word & 1 == 0) {
                 let number = word >> 1;
@@ -268,14 +303,34 @@ impl Clauses {
                     continue;
                 }
             };
-            if held.len() <= act.slot {
-                held.resize_with(self.slots.len(), || None);
-            }
-            let held = held[act.slot].get_or_insert_with(|| Held::new(&c.map));
-            let aggregate = if let Type::Aggregate(a) = c.map { a } else { Aggregate::Sum { signed: true } };
-            held.collect_times(aggregate, v, times);
+            self.held(*act, held, |held, aggregate| held.collect_times(aggregate, v, times));
         }
     }
+
+    /// Adds to what is held of a clause and a function.
+    #[inline]
+    fn held(&self, act: Act, held: &mut Vec<Option<Held>>, add: impl FnOnce(&mut Held, Aggregate)) {
+        let map = &self.all[act.nth].map;
+        if held.len() <= act.slot {
+            held.resize_with(self.slots.len(), || None);
+        }
+        let held = held[act.slot].get_or_insert_with(|| Held::new(map));
+        add(held, if let Type::Aggregate(a) = map { *a } else { Aggregate::Sum { signed: true } });
+    }
+}
+
+/// What is known of a thread. One of another process with its id is over.
+fn thread_of<'t>(
+    threads: &'t mut HashMap<u32, Thread>,
+    over: &mut Vec<(u32, u32, Vec<Option<Held>>)>,
+    (pid, tid): (u32, u32),
+) -> &'t mut Thread {
+    let thread = threads.entry(tid).or_default();
+    if thread.pid != pid {
+        over.push((thread.pid, tid, std::mem::take(&mut thread.held)));
+        thread.pid = pid;
+    }
+    thread
 }
 
 /// What a clause collects, and in which map, if that is all it does.

@@ -114,8 +114,12 @@ pub fn run(ask: &Ask) -> Result<Status> {
         ask.quiet = ask.quiet.max(1);
         let (assigns, everyone) = (Rc::clone(&script), ask.target.all && rights::is_root());
         let entries = script.borrow().takes_entries_alone();
+        // The rows of a process that goes on without trapline would be in its way.
+        let is_command = !ask.target.command.is_empty() && ask.target.attach.is_empty();
+        let sums = script.borrow().sums().filter(|_| is_command);
+        sums.iter().for_each(|_| script.borrow_mut().take_sums());
         let own = record::Own {
-            calls: record::OfCalls { values, entries },
+            calls: record::OfCalls { values, entries, sums },
             sinks: vec![Box::new(sink)],
             adjust: Some(Box::new(move |enablings| assigns.borrow_mut().assign(enablings, everyone))),
         };

@@ -25,6 +25,7 @@ use engine::pipeline::world::World;
 use engine::provider::AttachPoint;
 use engine::request::collecting::Collected;
 use engine::request::enabling::{self, Enabling};
+use engine::request::functions::Sums;
 use engine::request::watches::Watches;
 use events::functions;
 use events::traces::Origin;
@@ -79,6 +80,8 @@ pub struct Script {
     collected: Option<Arc<Collected>>,
     /// Its clauses that take the records of functions as they come.
     from_records: Option<FromRecords>,
+    /// These take sums, and no records.
+    takes_sums: bool,
     /// What it has printed could not be written.
     is_unwritten: bool,
     /// Why what it has collected could not be read.
@@ -171,6 +174,7 @@ impl Script {
             past: false,
             collected: None,
             from_records: None,
+            takes_sums: false,
             is_unwritten: false,
             unread: Vec::new(),
             in_kernel: InKernel::default(),
@@ -200,6 +204,16 @@ impl Script {
     /// It is the only one that sees the events of a session: clauses of functions that only collect take records.
     pub fn take_records(&mut self) {
         self.from_records = FromRecords::of(&self.program, &self.places);
+    }
+
+    /// What threads can keep of calls of functions in the place of records.
+    pub fn sums(&self) -> Option<Sums> {
+        self.from_records.as_ref().and_then(FromRecords::sums)
+    }
+
+    /// Threads keep that.
+    pub fn take_sums(&mut self) {
+        self.takes_sums = true;
     }
 
     /// Whether nothing of it looks at the ends of calls of functions.
@@ -315,6 +329,10 @@ impl Sink for ScriptSink {
         script.last = ev.time();
         match functions::kind(ev.schema) {
             Some(kind) => script.function(ev, kind, world),
+            None if ev.schema.id == functions::sums().id => {
+                let sums = functions::Sums::of(ev);
+                script.from_records.iter_mut().for_each(|all| all.add((ev.pid(), ev.tid()), &sums, world));
+            }
             None => script.run_all(ev, world, None, (None, None)),
         }
         if ev.schema.class == Class::Process && ev.schema.name == "exit" {

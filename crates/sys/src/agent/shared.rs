@@ -8,6 +8,7 @@ use abi::shared::{self as layout, ChunkHeader, Control};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a record.
@@ -60,6 +61,23 @@ impl Shared {
     /// # Errors
     /// Those of memfd_create(2) and mmap(2).
     pub fn new(chunks: u32, chunk_size: u32, block: bool, running: bool) -> io::Result<Shared> {
+        Shared::with(chunks, chunk_size, (block, running), (0, 0))
+    }
+
+    /// Makes one for sums of so many threads: a chunk has `rows` of `row` bytes. `scale`: as in [`Control::scale`].
+    ///
+    /// # Errors
+    /// Those of memfd_create(2) and mmap(2).
+    pub fn for_sums(threads: u32, (rows, row): (u32, u32), scale: u64, running: bool) -> io::Result<Shared> {
+        Shared::with(threads, rows * row, (false, running), (row.into(), scale))
+    }
+
+    fn with(
+        chunks: u32,
+        chunk_size: u32,
+        (block, running): (bool, bool),
+        (sums, scale): (u64, u64),
+    ) -> io::Result<Shared> {
         let page = page_size();
         let (chunks, chunk_size) = (chunks.max(1) as usize, (chunk_size as usize).max(page).next_multiple_of(page));
         let first = (layout::HEADERS + chunks * size_of::<ChunkHeader>()).next_multiple_of(page);
@@ -87,6 +105,8 @@ impl Shared {
             heap: AtomicU32::new(0),
             now: AtomicU64::new(0),
             sample: AtomicU64::new(0),
+            sums,
+            scale,
         };
         // SAFETY: the mapping is larger than the page in front, aligned, and nobody else has it yet.
         unsafe { map.base().cast::<Control>().write(control) };
@@ -244,6 +264,62 @@ impl Shared {
         into.len() - before
     }
 
+    /// The rows of a chunk, as far as the process has written to their pages: where they begin, and bytes from there on. `page` is room for them.
+    ///
+    /// # Errors
+    /// Those of lseek(2) and pread(2).
+    pub fn rows(&self, chunk: usize, page: &mut [u8], mut each: impl FnMut(usize, &[u8])) -> io::Result<()> {
+        assert!(chunk < self.chunks, "a chunk of this memory");
+        let file = File::from(self.fd.try_clone()?);
+        let first = (self.first + chunk * self.chunk_size) as u64;
+        let (mut at, end) = (first, first + self.chunk_size as u64);
+        while let Some(data) = seek(&file, at, libc::SEEK_DATA)?.filter(|data| *data < end) {
+            let hole = seek(&file, data, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
+            at = data;
+            while at < hole {
+                let len = page.len().min((hole - at) as usize);
+                file.read_exact_at(&mut page[..len], at)?;
+                each((at - first) as usize, &page[..len]);
+                at += len as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn word(&self, chunk: usize, at: usize) -> &AtomicU64 {
+        assert!(chunk < self.chunks && at.is_multiple_of(8) && at < self.chunk_size, "a word of a chunk");
+        // SAFETY: within the mapping, aligned, and used as an atomic word only.
+        unsafe { &*self.map.base().add(self.first + chunk * self.chunk_size + at).cast::<AtomicU64>() }
+    }
+
+    /// The words of a row that begins at a byte of a chunk, each as it is now.
+    pub fn row(&self, chunk: usize, at: usize, len: usize) -> Vec<u64> {
+        (at..at + len).step_by(8).map(|at| self.word(chunk, at).load(Ordering::Relaxed)).collect()
+    }
+
+    /// Takes a word out of a chunk: 0 is left there.
+    pub fn take_word(&self, chunk: usize, at: usize) -> u64 {
+        self.word(chunk, at).swap(0, Ordering::AcqRel)
+    }
+
+    /// Adds to a word of a chunk, as a process does. For tests.
+    pub fn add_to_word(&self, chunk: usize, at: usize, n: u64) {
+        self.word(chunk, at).fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Sets the rows of a chunk, to which nobody adds any more, to zero, and gives it back.
+    ///
+    /// # Errors
+    /// Those of fallocate(2).
+    pub fn recycle_rows(&mut self, chunk: usize) -> io::Result<()> {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (at, len) = ((self.first + chunk * self.chunk_size) as libc::off_t, self.chunk_size as libc::off_t);
+        // SAFETY: a descriptor that is open; the range lies in the file, whose memory is used as atomic words only.
+        check(unsafe { libc::fallocate(self.fd.as_raw_fd(), mode, at, len) }.into())?;
+        self.recycle(chunk, 0);
+        Ok(())
+    }
+
     /// Empties a chunk whose thread writes to it no more, and gives it back. `used`: bytes that were read of it; a record with values that
     /// was never finished may follow.
     pub fn recycle(&mut self, chunk: usize, used: usize) {
@@ -266,6 +342,16 @@ impl Shared {
             // SAFETY: the word lives in the mapping; no other address is passed. Shared, because the process sleeps on it.
             unsafe { libc::syscall(libc::SYS_futex, control.freed.as_ptr(), libc::FUTEX_WAKE, i32::MAX, 0, 0, 0) };
         }
+    }
+}
+
+/// The next data or the next hole of a file; None: there is none.
+fn seek(file: &File, from: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
+    // SAFETY: a descriptor that is open.
+    match check(unsafe { libc::lseek(file.as_raw_fd(), from as libc::off_t, whence) }) {
+        Ok(at) => Ok(Some(at as u64)),
+        Err(e) if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(e) => Err(e),
     }
 }
 

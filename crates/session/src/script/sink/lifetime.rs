@@ -25,6 +25,7 @@ impl Script {
             let from_records = self.from_records.as_ref().is_some_and(|w| w.has(nth));
             let how = match own {
                 true => "in trapline".into(),
+                false if from_records && self.takes_sums => "in the process, in rows of each thread".into(),
                 false if from_records => "in trapline, over the records of each thread".into(),
                 false => self.in_kernel.place(nth).unwrap_or("in trapline, over the events of its probes".into()),
             };
