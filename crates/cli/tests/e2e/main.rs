@@ -96,6 +96,7 @@ mod schema;
 mod scribbled;
 mod script_memory;
 mod script_probes;
+mod script_sums;
 mod scripts;
 mod scripts_recorded;
 mod selection;

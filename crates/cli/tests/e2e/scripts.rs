@@ -154,30 +154,6 @@ fn a_recording_gives_what_the_session_gave() {
     });
 }
 
-/// Whether clauses take the records of each thread, or each call as an event in the order of all, what they collect is the same.
-#[test]
-fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
-    let programs = ["jumps.c", "throws.cc", "forked_threads.c", "tail_chains.c"];
-    for program in programs.into_iter().filter_map(|s| testkit::compiled(&format!("collected_{s}"), s, &[])) {
-        let text = "function:* { @in[func, probe] = count(); @all++; } function:*:return /pid != tid/ { @out[func] = count(); }
-            function:*:return { @took = sum(dur >> 62); }";
-        let one_by_one = format!("{text} function:main {{ printf(\"\"); }}");
-        lab::each_user(|user| {
-            let (all, seen) = (script(user, text, &program), script(user, &one_by_one, &program));
-            assert!(all.contains("@in[main, function:*]: 1") && all == seen, "{program}: {all}{seen}");
-        });
-    }
-    let explained = |text: &str| {
-        let command = ["run", "-q", "--explain", "-e", text, "-c", "/bin/true"];
-        lab::run(&mut lab::trapline(User::Me, &command)).stderr
-    };
-    let of_threads = "over the records of each thread";
-    assert!(explained("function:* { @[tid] = count(); } interval:s:1 { print(@); }").contains(of_threads));
-    for text in ["function:* { @[comm] = count(); }", "function:* { @ = count(); } process:exec { exit(); }"] {
-        assert!(!explained(text).contains(of_threads), "{text}");
-    }
-}
-
 /// However many calls a running program makes, its session ends in time.
 #[test]
 fn busy_programs_do_not_hold_a_session() {
