@@ -153,3 +153,23 @@ fn running_processes_have_records() {
     assert!(out.stderr.contains("over the records of each thread"), "{}", out.stderr);
     injected::is_right(running);
 }
+
+/// Also while a call is counted or measured, the stack can be unwound from every instruction.
+#[test]
+fn the_stack_can_be_unwound_while_calls_are_counted() {
+    for (name, flags) in [("summed_steps_1", &["-O1"][..]), ("summed_steps_2", &["-O2", "-fcf-protection"])] {
+        let Some(program) = testkit::compile("gcc", name, "each_instruction.c", flags) else { return };
+        for arguments in ["2", "2 known"] {
+            for text in
+                ["function:* { @ = count(); }", "function:* { @ = count(); } function:*:return { @h = hist(dur); }"]
+            {
+                let out = script(User::Me, text, &format!("{program} {arguments}"));
+                assert!(
+                    out.starts_with("20, of some hundred steps: yes, not unwound: 0\n"),
+                    "{name} {arguments}: {out}"
+                );
+                assert!(out.contains("@: "), "{out}");
+            }
+        }
+    }
+}
