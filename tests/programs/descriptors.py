@@ -39,7 +39,7 @@ for turn in range(4):
     for fd in passed:
         fcntl.fcntl(fd, fcntl.F_GETFL)
     local = socket.socket(socket.AF_UNIX)
-    local.bind(b"\0trapline %d" % os.getpid())
+    local.bind(b"\0trapline %07d" % os.getpid())
     local.listen()
     near = socket.socket(socket.AF_UNIX)
     near.connect(local.getsockname())
