@@ -13,6 +13,7 @@
 //!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
 //!  push:    S < top_slot?                     else ► Slow::Enter
 //!           shadow entry {S, A, …} at top; top_slot = S; top += 32
+//!           the entry's slot = S?             else ► top -= 32, again
 //!  record:  cur < end?                        else ► Slow::Chunk
 //!           rdtsc; upper half = high?         else ► Slow::High
 //!           [cur] = time, then word; cur += 8
@@ -125,7 +126,7 @@
 //! | part | pc is set to | what may have been done already |
 //! |---|---|---|
 //! | `entry` .. `push` | - | registers saved |
-//! | `push` .. `record`, call of Enter | `push` | the entry above top written; top_slot = S. Not top: nobody sees the entry |
+//! | `push` .. `add [top]`, call of Enter | `push` | the entry above top written; top_slot = S. Not top: nobody sees the entry |
 //! | `record` .. `add [cur]`, calls of High and Chunk | `record` | the time half of a record, which the collector does not look at yet |
 //! | `add [cur]` | behind it, cur += 8 | the record |
 //! | `done` .. `exit` | - | F itself is between these |
@@ -139,6 +140,10 @@
 //!
 //! A handler that forks has the thread give its rows up where they are in its chunk: so what has loaded their address is begun anew. Of the
 //! additions of a duration it may interrupt one, and the others go to the old rows.
+//!
+//! A handler that the agent does not stand in for, which a program has installed by an instruction of its own, breaks no call: where it has
+//! interrupted a push, the entry on top is another call's, and the push begins anew. Where it has interrupted a record, that record or one of
+//! its own may be false.
 //!
 //! A handler that leaves by siglongjmp, an exception or pthread_exit leaves entries that Enter and Exit remove by their slots, as any
 //! longjmp does. A handler on an alternate stack needs a barrier entry: addresses of its stack say nothing about the other. A pc in slow
@@ -172,12 +177,14 @@ pub(crate) enum Label {
     Over,
     Entry,
     Push,
+    Pushed,
     Record,
     Commit,
     Done,
     Returns,
     Exit,
     Restored,
+    Torn,
     Pop,
     Left,
     LeftCommit,
@@ -209,6 +216,8 @@ pub(crate) enum Line {
     Field(&'static str, &'static [u8], i32, Option<u8>),
     /// A short jump with this opcode.
     Jump(&'static str, u8, Label),
+    /// A long jump with this opcode.
+    Far(&'static str, &'static [u8], Label),
     /// call [rip + pointer of slow code].
     Call(Slow),
     /// Bytes, then the record's word: number << 1, plus this.
@@ -228,9 +237,9 @@ pub(crate) enum Line {
 use Label::{
     Bypass, CallChunk, CallChunkLeft, CallCount, CallEnter, CallExit, CallHigh, CallHighLeft, CallLate, CallRows,
     Commit, Count, Done, End, Entry, Exit, Least, Left, LeftCommit, Measure, Most, NotLeast, NotMost, Over, Pop, Push,
-    Record, Restored, Returns, Rows,
+    Pushed, Record, Restored, Returns, Rows, Torn,
 };
-use Line::{At, Call, Code, Field, Jump, Minimum, Original, Row, Undo, Word};
+use Line::{At, Call, Code, Far, Field, Jump, Minimum, Original, Row, Undo, Word};
 
 const JAE: u8 = 0x73;
 const JNE: u8 = 0x75;
@@ -277,6 +286,13 @@ const LOAD_BELOW: Line = Code("mov rax, [rcx-64]", &[0x48, 0x8b, 0x41, 0xc0]);
 const TAKE_TIME: Line = Code("sub rax, [rcx-16]", &[0x48, 0x2b, 0x41, 0xf0]);
 const SET_TIME: Line = Code("mov [rcx+16], rax", &[0x48, 0x89, 0x41, 16]);
 
+/// Looks whether the entry on top is the one that was pushed: a handler without stand-in may have interrupted the push, and its calls have put
+/// theirs there.
+const CHECK_PUSHED: [Line; 4] =
+    [At(Pushed), LOAD_SLOT, Code("cmp [rcx], rax", &[0x48, 0x39, 0x01]), Far("jne", &[0x0f, 0x85], Torn)];
+/// Pushes it again, where the entry is another one.
+const PUSH_AGAIN: [Line; 3] = [At(Torn), POPPED, Far("jmp", &[0xe9], Push)];
+
 /// A slow call of a record and what follows it: again, or on without it.
 const fn slow_record(call: Label, slow: Slow, again: Label, on: Label) -> [Line; 4] {
     [At(call), Call(slow), Jump("jnc", JAE, again), Jump("jmp", JMP, on)]
@@ -303,8 +319,8 @@ fn lines(variant: Variant) -> Vec<Line> {
     if !timed {
         // The distance to `done` is too long for a short jump.
         lines.extend(slow_record(CallHigh, Slow::High, Record, Over));
-        let [call, slow, again, jump] = slow_record(CallChunk, Slow::Chunk, Record, Done);
-        lines.extend([call, slow, again, At(Over), jump]);
+        let [call, slow, again, _] = slow_record(CallChunk, Slow::Chunk, Record, Over);
+        lines.extend([call, slow, again, At(Over), Far("jmp", &[0xe9], Done)]);
     }
     lines.extend([Undo, At(Entry), SAVE]);
     if shadow {
@@ -319,6 +335,7 @@ fn lines(variant: Variant) -> Vec<Line> {
             lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], bits));
         }
         lines.push(PUSHED);
+        lines.extend(CHECK_PUSHED);
     }
     if !timed {
         record(&mut lines, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
@@ -347,6 +364,7 @@ fn lines(variant: Variant) -> Vec<Line> {
         lines.extend(slow_record(CallChunkLeft, Slow::Chunk, Left, End));
         lines.extend(slow_record(CallHighLeft, Slow::High, Left, End));
     }
+    lines.extend(PUSH_AGAIN);
     lines
 }
 
@@ -365,7 +383,8 @@ fn called() -> Vec<Line> {
 fn record(lines: &mut Vec<Line>, [start, commit]: [Label; 2], [high, chunk]: [Label; 2], word: Line) {
     // The room first: a session that is stopped reads no clock.
     lines.extend([At(start), LOAD_CUR, COMPARE_END, Jump("jae", JAE, chunk)]);
-    lines.extend([RDTSC, COMPARE_HIGH, Jump("jne", JNE, high), TIME, word, At(commit), ADVANCE]);
+    let to_high = if high == CallHigh { Far("jne", &[0x0f, 0x85], high) } else { Jump("jne", JNE, high) };
+    lines.extend([RDTSC, COMPARE_HIGH, to_high, TIME, word, At(commit), ADVANCE]);
 }
 
 /// What is filled in for each stub.
@@ -421,6 +440,12 @@ impl Template {
                     let next = bytes.len() as i64 + 2;
                     let to = labels.iter().find(|(l, _)| *l == to).map_or(next, |(_, at)| *at as i64);
                     bytes.extend([opcode, (to - next) as i8 as u8]);
+                }
+                Far(_, opcode, to) => {
+                    let next = (bytes.len() + opcode.len()) as i64 + 4;
+                    let to = labels.iter().find(|(l, _)| *l == to).map_or(next, |(_, at)| *at as i64);
+                    bytes.extend(opcode);
+                    bytes.extend(((to - next) as i32).to_le_bytes());
                 }
                 Call(slow) => {
                     bytes.extend([0xff, 0x15]);
@@ -502,6 +527,7 @@ fn length(line: &Line) -> usize {
         Field(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
         Row(_, code, _, immediate) => code.len() + 4 + usize::from(immediate.is_some()),
         Jump(..) => 2,
+        Far(_, opcode, _) => opcode.len() + 4,
         Call(_) => 6,
         Word(_, code, _) | Line::Entry(_, code, _) | Minimum(_, code) => code.len() + 4,
         Original(..) => 5,

@@ -86,6 +86,24 @@ fn results_stay_what_they_are() {
     }
 }
 
+/// Handlers that the program has set by a `syscall` instruction of its own have no stand-in: their calls break none that they have interrupted.
+#[test]
+fn handlers_that_libc_does_not_know() {
+    let flags = ["-O2", "-fnon-call-exceptions", "-DOWN_INSTRUCTION"];
+    let Some(program) = testkit::compile("g++", "graph_by_own_call", "handlers_by_number.cc", &flags) else { return };
+    let bare = lab::run(&mut lab::as_user(User::Me, &[&program])).out();
+    assert!(bare.ends_with("right\n"), "{bare}");
+    let out = lab::scratch().join("out").display().to_string();
+    let sums = ["run", "-q", "-o", &out, "-e", "function:*:return { @[func] = hist(dur); @n[func] = count(); }", "-c"];
+    for words in [&["graph", "-q", "-o", &out, "--"][..], &["graph", "-q", "-t", "1us", "-o", &out, "--"], &sums] {
+        for round in 0..3 {
+            let traced = lab::run(&mut lab::trapline(User::Me, &[words, &[&*program]].concat()));
+            assert_eq!((traced.code(), traced.out()), (0, bare.clone()), "{words:?} {round}: {}", traced.stderr);
+            let _ = fs::remove_dir_all(&out).or_else(|_| fs::remove_file(&out));
+        }
+    }
+}
+
 #[test]
 fn threads_children_and_libraries_are_followed() {
     let text = |dir: &PathBuf| dir.to_str().expect("UTF-8").to_string();

@@ -27,19 +27,22 @@ const CALL_EXIT: [Line; 3] = [At(CallExit), Call(Slow::Exit), Jump("jmp", JMP, E
 pub(super) fn timed(end: Vec<Line>) -> Vec<Line> {
     let word = Line::Entry("mov edx, ENTRY", &[0xba], WRITTEN);
     let mut lines = vec![At(CallCount), Call(Slow::Count), Jump("jnc", JAE, Count), Jump("jmp", JMP, Bypass)];
-    lines.extend([At(CallEnter), word, Call(Slow::Enter), Jump("jnc", JAE, Done)]);
+    lines.extend([At(CallEnter), word, Call(Slow::Enter), Far("jnc", &[0x0f, 0x83], Done)]);
     lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
     lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
     lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
     lines.extend(PUSH_ENTRY);
     lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], WRITTEN));
-    lines.extend([WHOLE_TSC, SET_TIME, PUSHED, At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
+    lines.extend([WHOLE_TSC, SET_TIME, PUSHED]);
+    lines.extend(CHECK_PUSHED);
+    lines.extend([At(Done), RESTORE, DROP_ADDRESS, CALL_ORIGINAL]);
     lines.extend([At(Returns), TAKE_SLOT, SAVE, At(Exit), LOAD_SLOT, LOAD_TOP, COMPARE_TOP]);
     lines.extend([Jump("jne", JNE, CallExit), LOAD_ADDRESS, PUT_BACK, At(Restored), LOAD_BELOW, STORE_SLOT]);
     lines.extend([WHOLE_TSC, TAKE_TIME]);
     // The word of the entry below; what is needed of the top entry is in registers when it goes.
     lines.extend([Code("mov ecx, [rcx-40]", &[0x8b, 0x49, 0xd8]), POPPED, At(Left)]);
     lines.extend(end);
+    lines.extend(PUSH_AGAIN);
     lines
 }
 

@@ -45,7 +45,7 @@ fn part(lines: &[Line], from: Label, to: Label, calls: &[Label]) -> Vec<Again> {
 fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
     let mut parts = if variant == Variant::Timed {
         [
-            part(lines, Push, Done, &[CallEnter]),
+            part(lines, Push, Pushed, &[CallEnter]),
             part(lines, Exit, Pop, &[CallExit, CallLate]),
             part(lines, Pop, End, &[]),
         ]
@@ -54,7 +54,7 @@ fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
         let rows = at(lines, Rows).zip(at(lines, Measure)).map(|(rows, at)| Again { start: rows, end: rows + 1, at });
         [
             part(lines, Count, Push, &[CallCount]),
-            part(lines, Push, Done, &[CallEnter]),
+            part(lines, Push, Pushed, &[CallEnter]),
             part(lines, Exit, Left, &[CallExit]),
             part(lines, Measure, CallRows, &[]),
             rows.into_iter().collect(),
@@ -66,7 +66,7 @@ fn parts(lines: &[Line], variant: Variant) -> Vec<Again> {
         vec![]
     } else {
         [
-            part(lines, Push, Record, &[CallEnter]),
+            part(lines, Push, Pushed, &[CallEnter]),
             part(lines, Record, Commit, &[CallHigh, CallChunk]),
             part(lines, Exit, Left, &[CallExit]),
             part(lines, Left, LeftCommit, &[CallHighLeft, CallChunkLeft]),
@@ -91,7 +91,9 @@ fn frames(lines: &[Line]) -> Vec<Frame> {
     note(0, cfa, shadow);
     for line in lines {
         match line {
-            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft | CallCount | Rows) => (cfa, shadow) = (32, false),
+            At(CallHigh | CallChunk | CallChunkLeft | CallHighLeft | CallCount | Rows | Torn) => {
+                (cfa, shadow) = (32, false)
+            }
             At(CallExit | CallLate) => (cfa, shadow) = (32, true),
             At(Entry) => (cfa, shadow) = (8, false),
             At(Returns) => (cfa, shadow) = (0, true),
@@ -194,13 +196,14 @@ fn listing(variant: Variant) -> String {
             At(label) => writeln!(out, "{label:?}:"),
             Code(text, _) | Field(text, ..) => writeln!(out, "{text}"),
             Jump(text, _, to) => writeln!(out, "{text} {to:?}"),
+            // The assembler makes short jumps where it can.
+            Far(text, _, to) => writeln!(out, "{{disp32}} {text} {to:?}"),
             Call(slow) => writeln!(out, "call [rip + pointers + {}]", *slow as u32 * 8),
             Word(text, _, exit) => writeln!(out, "{}", text.replace("WORD", &(0x0024_68ac | exit).to_string())),
             Line::Entry(text, _, written) => {
                 writeln!(out, "{}", text.replace("ENTRY", &((0x0012_3456 | written) as i32).to_string()))
             }
             Row(text, ..) => writeln!(out, "{}", text.replace("ROW", &(0x0012_3456 * row_of(variant)).to_string())),
-            // The assembler makes short jumps where it can.
             Original(text, _) => writeln!(out, "{{disp32}} {text} original"),
             Undo => writeln!(out, "lea rsp, [rsp+0x128]"),
             Minimum(text, _) => writeln!(out, "{}", text.replace("MINIMUM", &format!("pointers + {MINIMUM}"))),
