@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Addresses and the line table are the skeleton's. Types that have units of their own are in the same `.dwo`, or anywhere in the package
-//! ([`super::type_units`]).
+//! (`type_units`).
 
 use super::type_units::type_in;
 use super::{Bytes, Debug, Found, Inflated, Joined, Sections, Source};
