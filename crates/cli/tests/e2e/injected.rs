@@ -154,7 +154,10 @@ fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
         let text = trace.to_str().expect("UTF-8");
         let pid = run.pid().to_string();
         let mut killed = lab::start(&mut lab::trapline(User::Me, &["graph", "-q", "-p", &pid, "-o", text]));
-        lab::until("it has begun", || trace.exists());
+        lab::until("it has begun", || {
+            run.must_run();
+            trace.exists()
+        });
         std::thread::sleep(std::time::Duration::from_millis(after));
         lab::kill("KILL", killed.pid().into());
         let _ = killed.child.wait();
