@@ -22,6 +22,12 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// All of them.
+    pub const ALL: [Variant; 7] = {
+        use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};
+        [Paired, Timed, Entry, Count, CountTimed, Called, Measured]
+    };
+
     /// The variant with a number.
     pub const fn of(number: u32) -> Option<Variant> {
         use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};

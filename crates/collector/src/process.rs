@@ -275,7 +275,7 @@ impl Process {
         (records, over || last)
     }
 
-    /// As [`Process::read`], of a process with rows.
+    /// [`Process::read`] where sums are kept: reads rows instead of records.
     fn read_sums(
         &mut self,
         last: bool,

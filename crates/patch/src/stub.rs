@@ -141,7 +141,7 @@
 //! A handler that forks has the thread give its rows up where they are in its chunk: so what has loaded their address is begun anew. Of the
 //! additions of a duration it may interrupt one, and the others go to the old rows.
 //!
-//! A handler that the agent does not stand in for, which a program has installed by an instruction of its own, breaks no call: where it has
+//! A handler that a program installs by a `syscall` instruction of its own has no stand-in. It breaks no call: where it has
 //! interrupted a push, the entry on top is another call's, and the push begins anew. Where it has interrupted a record, that record or one of
 //! its own may be false.
 //!

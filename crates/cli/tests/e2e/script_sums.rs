@@ -40,7 +40,7 @@ fn calls_that_are_only_collected_are_those_that_are_seen_one_by_one() {
     }
 }
 
-/// Sums are those of the calls that the program has made, whoever ends it, and an interval has what was added since the last one.
+/// Sums are those of the calls that the program has made, and an interval has what was added since the last one.
 #[test]
 fn sums_of_functions_are_exact_and_go_on_while_the_program_runs() {
     let Some(program) = testkit::compiled("summed_fib", "fib.c", &["-O1", "-fno-optimize-sibling-calls"]) else {

@@ -165,19 +165,9 @@ const _: () =
 mod tests {
     use super::*;
 
-    const ALL: [Variant; 7] = [
-        Variant::Paired,
-        Variant::Timed,
-        Variant::Entry,
-        Variant::Count,
-        Variant::CountTimed,
-        Variant::Called,
-        Variant::Measured,
-    ];
-
     #[test]
     fn stubs_have_rules() {
-        for variant in ALL {
+        for variant in Variant::ALL {
             let (of, rules) = (layout(variant), rules(variant));
             assert!(rules.is_sorted_by_key(|r| r.0) && rules[0].0 == 0, "{variant:?}");
             let at = |offset: u32| rules[rules.partition_point(|r| r.0 <= offset) - 1].1;

@@ -7,16 +7,6 @@ use std::fs;
 use std::process::Command;
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 7] = [
-    Variant::Paired,
-    Variant::Timed,
-    Variant::Entry,
-    Variant::Count,
-    Variant::CountTimed,
-    Variant::Called,
-    Variant::Measured,
-];
-
 fn at(lines: &[Line], label: Label) -> Option<u32> {
     places(lines).0.iter().find(|(l, _)| *l == label).map(|(_, at)| *at as u32)
 }
@@ -165,13 +155,13 @@ fn text_of_abi(layout: &Layout) -> String {
 
 #[test]
 fn abi_has_the_layout_of_each_variant() {
-    let (made, there): (Vec<_>, Vec<_>) = VARIANTS
+    let (made, there): (Vec<_>, Vec<_>) = Variant::ALL
         .iter()
         .map(|v| (format!("{v:?} {}", text(*v)), format!("{v:?} {}", text_of_abi(stub::layout(*v)))))
         .unzip();
     let made = made.join("\n");
     assert_eq!(made, there.join("\n"), "abi::stub should have:\n{made}");
-    for variant in VARIANTS {
+    for variant in Variant::ALL {
         let (template, layout) = (Template::new(variant, -0x1000), stub::layout(variant));
         assert_eq!(template.size(), layout.size as usize);
         let mut stub = vec![0; template.size()];
@@ -220,7 +210,7 @@ fn an_assembler_makes_the_same_bytes() {
         return;
     }
     let scratch = Scratch::new("stubs");
-    for variant in VARIANTS {
+    for variant in Variant::ALL {
         let [source, object, binary] = ["s.s", "s.o", "s.bin"].map(|n| scratch.join(n));
         fs::write(&source, listing(variant)).unwrap();
         assert!(

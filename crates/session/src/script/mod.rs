@@ -117,7 +117,9 @@ pub fn run(ask: &Ask) -> Result<Status> {
         // The rows of a process that goes on without trapline would be in its way.
         let is_command = !ask.target.command.is_empty() && ask.target.attach.is_empty();
         let sums = script.borrow().sums().filter(|_| is_command);
-        sums.iter().for_each(|_| script.borrow_mut().take_sums());
+        if sums.is_some() {
+            script.borrow_mut().take_sums();
+        }
         let own = record::Own {
             calls: record::OfCalls { values, entries, sums },
             sinks: vec![Box::new(sink)],
