@@ -60,7 +60,7 @@ use process::Process;
 use record_filter::RecordFilter;
 use server::{Counts, Said};
 use silent::Silent;
-pub use start::{Offer, possible, preloaded_file};
+pub use start::{Injection, Offer, possible, preloaded_file};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -226,6 +226,7 @@ impl Agent {
                 modules: self.modules.iter().filter(|m| !m.plan.sites.is_empty()).count() as u64,
                 patched: self.counts.functions.load(Ordering::Relaxed),
                 refused: self.counts.refused.load(Ordering::Relaxed),
+                numbers: self.record_filter.numbers(),
             }),
             losses,
             ..State::default()
@@ -251,6 +252,12 @@ impl Agent {
         counts.extend(self.probes.iter().flat_map(|p| p.counts(of(self.no_functions))));
         counts.extend(self.heap.iter().flat_map(Heap::counts));
         counts
+    }
+
+    /// What was counted of enablings, as it is kept with a trace.
+    pub fn lines(&self, counts: &[(u32, Tally)]) -> Vec<String> {
+        let counted = enabling::counted(&self.enablings, counts);
+        counted.into_iter().map(|(e, n)| n.line(&e.label())).collect()
     }
 
     /// Events that filters have rejected.
@@ -453,6 +460,8 @@ impl Backend for Agent {
             Order::Stop => self.switch(false),
             Order::Start => self.switch(true),
             Order::Enable(enabled) => self.select(enabled.all)?,
+            Order::Lend(_) | Order::TakeBack(_) => {}
+            Order::TakeOut => self.stop(),
             Order::Attach(_) | Order::Detach(_) => {
                 let what = "a running process has no agent, and an agent is not taken out of one";
                 return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));
@@ -515,8 +524,7 @@ impl Backend for Agent {
         }
         let losses = self.losses(self.lost());
         let enablings = self.enabling_counts(losses.total);
-        let counted = enabling::counted(&self.enablings, &enablings);
-        let lines = counted.into_iter().map(|(e, n)| n.line(&e.label())).collect();
+        let lines = self.lines(&enablings);
         let planned = self.modules.iter().map(|known| explained::planned(known)).collect();
         let mut left_out = std::mem::take(&mut self.left_out);
         left_out.extend(explained::unmatched(&self.modules, &self.asked, self.has_libraries));

@@ -148,6 +148,12 @@ impl Planner {
         }
     }
 
+    /// One whose numbers are higher than this, which a function has already.
+    pub fn numbered_after(mut self, last: u32) -> Planner {
+        self.next = self.next.max(last.saturating_add(1));
+        self
+    }
+
     /// The highest number that a function has.
     pub fn last(&self) -> u32 {
         self.next - 1
@@ -286,6 +292,11 @@ impl Planner {
             ranges.extend(known.cleared.iter().map(|w| w.start.wrapping_add(bias)..w.end.wrapping_add(bias)));
         }
         apart(ranges)
+    }
+
+    /// The files that were read so far.
+    pub fn files(&self) -> Vec<Arc<Known>> {
+        self.known.values().map(Arc::clone).collect()
     }
 
     /// The file of a mapping, read once.

@@ -182,6 +182,11 @@ impl RecordFilter {
         }
     }
 
+    /// The highest number that a function has.
+    pub fn numbers(&self) -> u32 {
+        self.numbers.load(Ordering::Acquire).max(self.names.last())
+    }
+
     /// Whether the session has, or had, the enabling with this number.
     pub fn knows(&self, id: u32) -> bool {
         self.enabled.iter().any(|e| e.id == id)

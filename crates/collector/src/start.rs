@@ -13,7 +13,7 @@ use super::ticks::ticks_per_ms;
 use super::tree::Tree;
 use super::tsc_clock::TscClock;
 use super::untraced::{Executed, Gaps};
-use super::{Agent, bounds, file, loadable, mark, of_functions};
+use super::{Agent, bounds, explained, file, loadable, mark, of_functions};
 use engine::backend::launch::{Launched, Waiting};
 use engine::error::{Error, Result};
 use engine::plan::Plan;
@@ -207,34 +207,115 @@ impl Agent {
 
     /// Attaches to processes; to all of them, or to none.
     fn attach(plan: &Plan, functions: &Functions, pids: &[i32], paused: bool) -> Result<Agent> {
+        let mut injection = Injection::new(functions, pids, 0)?;
+        injection.look();
+        match injection.refused.into_iter().next() {
+            Some(refused) => Err(refused),
+            None => Injection { refused: Vec::new(), ..injection }.inject_all(plan, paused),
+        }
+    }
+}
+
+/// An agent that is about to be injected into processes.
+pub struct Injection {
+    planner: Planner,
+    functions: Functions,
+    pids: Vec<i32>,
+    /// Those that were looked at.
+    running: Vec<Running>,
+    /// Why it cannot be injected into others.
+    refused: Vec<Error>,
+}
+
+impl Injection {
+    /// Into these processes. Numbers of functions are higher than `last`.
+    ///
+    /// # Errors
+    /// Nothing can be injected here.
+    pub fn new(functions: &Functions, pids: &[i32], last: u32) -> Result<Injection> {
         bounds::begin_session();
         possible().map_err(|why| Error::failed("agent backend", why, "use uprobe:PROGRAM:FUNCTION as root"))?;
-        let mut planner = Planner::new(functions.clone(), ticks_per_ms());
-        let running: Vec<Running> = pids
-            .iter()
-            .map(|pid| Running::new(*pid, |maps| (planner.prepare(*pid, maps), planner.modules(*pid, maps))))
-            .collect::<Result<_>>()?;
+        let planner = Planner::new(functions.clone(), ticks_per_ms()).numbered_after(last);
+        let (running, refused) = (Vec::new(), Vec::new());
+        Ok(Injection { planner, functions: functions.clone(), pids: pids.to_vec(), running, refused })
+    }
+
+    /// Reads the files that the processes have mapped, which takes the longest.
+    pub fn read(&mut self) {
+        for pid in &self.pids {
+            let maps = sys::maps::of(*pid).unwrap_or_default();
+            self.planner.prepare(*pid, &maps);
+        }
+    }
+
+    /// Looks whether the processes can have it. No other tracer has them; nothing has happened to them afterwards.
+    pub fn look(&mut self) {
+        let Injection { planner, pids, running, refused, .. } = self;
         let first = pids.first().copied().unwrap_or_default();
-        if let Some(ended) = pids.iter().find(|pid| sys::process::has_ended(**pid)) {
-            return Err(attach::ended(*ended));
+        for pid in pids.iter().copied() {
+            match Running::new(pid, |maps| (planner.prepare(pid, maps), planner.modules(pid, maps))) {
+                _ if sys::process::has_ended(pid) => refused.push(attach::ended(pid)),
+                Ok(_) if network_of(pid) != network_of(first) => {
+                    let why = format!("it is in another network namespace than process {first}");
+                    refused.push(Error::failed(format!("-p {pid}"), why, "trace them in two sessions"));
+                }
+                Ok(process) => running.push(process),
+                Err(e) => refused.push(e),
+            }
         }
-        if let Some(other) = pids.iter().find(|pid| network_of(**pid) != network_of(first)) {
-            let why = format!("it is in another network namespace than process {first}");
-            return Err(Error::failed(format!("-p {other}"), why, "trace them in two sessions"));
+    }
+
+    /// A line for each pattern that no function of the processes matches which can be traced.
+    pub fn unmatched(&self) -> Vec<String> {
+        explained::unmatched(&self.planner.files(), &self.functions.asked(), self.functions.libraries)
+    }
+
+    /// Has the agent injected into all of the processes, or into none.
+    fn inject_all(self, plan: &Plan, paused: bool) -> Result<Agent> {
+        // Dropped, the agent detaches from those that have been attached to.
+        let (agent, refused) = self.inject_here(plan, paused, false)?;
+        refused.into_iter().next().map_or(Ok(agent), Err)
+    }
+
+    /// Has the agent injected, beside another backend, which reports the processes. Nothing is recorded before
+    /// [`Order::Start`](engine::control::Order::Start). Also why it was not injected into some of them.
+    ///
+    /// # Errors
+    /// It could not be injected into any.
+    pub fn inject(mut self, plan: &Plan) -> Result<(Agent, Vec<Error>)> {
+        let mut refused = std::mem::take(&mut self.refused);
+        let injected = (!self.running.is_empty()).then(|| self.inject_here(plan, true, true)).transpose()?;
+        let (agent, more) = injected.unzip();
+        refused.extend(more.into_iter().flatten());
+        match agent.filter(|agent| !agent.attached.is_empty()) {
+            Some(agent) => Ok((agent, refused)),
+            None => Err(refused
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Error::failed("agent", "no process is traced", "see 'trapline session status'"))),
         }
+    }
+
+    /// Injects it. With `others`, a process that refuses it is passed over.
+    fn inject_here(self, plan: &Plan, paused: bool, others: bool) -> Result<(Agent, Vec<Error>)> {
+        let Injection { planner, functions, pids, running, .. } = self;
+        let first = pids.first().copied().unwrap_or_default();
         let listener = Listener::near(first).map_err(|e| attach::far(first, &e))?;
         let name = listener.name().to_string();
         let users = vec![sys::process::euid(), sys::process::ruid()];
         let begin = |server: &mut Server| pids.iter().for_each(|pid| server.admit(*pid));
-        let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
+        let (room, filter) = (Room::of(plan, &functions), plan.filter.clone());
         let (mut agent, plans) =
-            serve(listener, planner, users, room, paused, filter, functions, &plan.enablings, begin)?;
+            serve(listener, planner, users, room, paused, filter, &functions, &plan.enablings, begin)?;
+        let mut refused = Vec::new();
         for process in running {
-            // Dropped, the agent detaches from those that have been attached to.
-            process.attach(&name, &plans)?;
-            agent.attached.push(process.pid());
+            match process.attach(&name, &plans) {
+                Ok(()) => agent.attached.push(process.pid()),
+                Err(e) if others => refused.push(e),
+                Err(e) => return Err(e),
+            }
         }
-        Ok(agent)
+        Ok((agent, refused))
     }
 }
 

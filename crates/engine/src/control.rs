@@ -18,6 +18,7 @@ use crate::request::probe_enabling::ProbeEnabling;
 use crate::request::select::Calls;
 use crate::stats::totals::Totals;
 use crate::stats::{Counts, Losses, Missed};
+use events::Schema;
 use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -36,6 +37,11 @@ pub struct Enabled {
 }
 
 impl Enabled {
+    /// The classes of events that new enablings have.
+    pub fn new_classes(&self) -> impl Iterator<Item = &'static Schema> {
+        self.all.iter().skip(self.first).filter(|e| e.is_live()).flat_map(Enabling::classes)
+    }
+
     /// The probes that are new, with their numbers.
     pub fn new_probes(&self) -> impl Iterator<Item = (u32, &Arc<ProbeEnabling>)> {
         self.all.iter().skip(self.first).filter(|e| e.is_live()).filter_map(|e| Some((e.id, e.probe()?)))
@@ -64,6 +70,12 @@ pub enum Order {
     Attach(i32),
     /// Detach: this process is no longer traced.
     Detach(i32),
+    /// Lend: a backend by ptrace(2) lets go of this process for a moment, so that another thread can stop it.
+    Lend(i32),
+    /// TakeBack: it attaches to this process again, or to one that a lent process has started meanwhile.
+    TakeBack(i32),
+    /// TakeOut: the agent leaves the processes, and another one follows.
+    TakeOut,
     /// Status: report the state of the session.
     Status,
 }
@@ -115,6 +127,8 @@ pub struct Agents {
     pub patched: u64,
     /// Patches that were planned and could not be made, in all processes so far.
     pub refused: u64,
+    /// The highest number that a function has.
+    pub numbers: u32,
 }
 
 /// Where the front end leaves an order for the drain thread, and waits for the answer.

@@ -200,9 +200,14 @@ impl Plan {
         }
     }
 
-    /// The upper half of the addresses of code whose calls are not the program's: the agent's.
+    /// The upper half of the addresses of code whose calls are not the program's: the agent's, which may join a named session later.
     pub fn hidden_code(&self) -> Option<u32> {
-        self.is_joined().then_some((abi::CODE.start >> 32) as u32)
+        (self.is_joined() || self.may_get_agent()).then_some((abi::CODE.start >> 32) as u32)
+    }
+
+    /// Whether an order may have the agent injected into the processes.
+    pub fn may_get_agent(&self) -> bool {
+        self.named && self.backend != Backend::Agent && !matches!(self.target, Target::All { .. })
     }
 
     /// The calls whose filters are evaluated outside of the backend.

@@ -215,6 +215,15 @@ impl Counts {
         if of.members.is_empty() { self.seen } else { self.dropped + self.filtered }
     }
 
+    /// Adds what was counted of the same enabling elsewhere.
+    pub fn add(&mut self, other: &Counts) {
+        self.seen += other.seen;
+        self.recorded += other.recorded;
+        self.dropped += other.dropped;
+        self.filtered += other.filtered;
+        self.missed += other.missed;
+    }
+
     /// As it is kept with a trace: `enabling SEEN DROPPED FILTERED MISSED LABEL`.
     pub fn line(&self, label: &str) -> String {
         let Counts { seen, dropped, filtered, missed, .. } = self;

@@ -47,7 +47,7 @@ impl Preparer for Live {
     fn prepare(&mut self, mut order: Order) -> Result<Order> {
         if let Order::Enable(enabled) = &mut order {
             let attach = || enabled.new_probes().map(|(id, e)| self.attach(id, e)).collect::<Result<Vec<_>>>();
-            enabled.prepared = sys::caps::with(sys::caps::TO_ATTACH, attach)?.into_iter().flatten().collect();
+            enabled.prepared.extend(sys::caps::with(sys::caps::TO_ATTACH, attach)?.into_iter().flatten());
         }
         Ok(order)
     }

@@ -9,6 +9,7 @@ use engine::request::heap_enabling::Wanted;
 use engine::request::parse::Request;
 use engine::request::probe_enabling::{self, ProbeEnabling, Source};
 use engine::rights;
+use engine::target::Target;
 use engine::{Error, Result};
 
 /// What their names begin with.
@@ -27,11 +28,17 @@ pub fn reason(ask: &Ask) -> Option<String> {
 
 /// Takes those out of the requests that the agent reaches, if it does. `more` is captured by all.
 pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Vec<ProbeEnabling>> {
-    let is_in_file = |name: &String| PROVIDERS.iter().any(|p| name.starts_with(p));
     if !requests.iter().flat_map(|r| &r.names).any(is_in_file) || ask.target.all || reason(ask).is_none() {
         return Ok(Vec::new());
     }
-    let target = target::target(ask)?;
+    enable(requests, more, &target::target(ask)?)
+}
+
+/// Takes those out of the requests, as the agent enables them. `more` is captured by all.
+///
+/// # Errors
+/// A file or a place in it is not there, or only the kernel backend has what is captured.
+pub fn enable(requests: &mut Vec<Request>, more: Captures, target: &Target) -> Result<Vec<ProbeEnabling>> {
     let mut taken = Vec::new();
     for request in requests.iter_mut() {
         let (names, rest): (Vec<String>, Vec<String>) = request.names.drain(..).partition(is_in_file);
@@ -41,7 +48,7 @@ pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Ve
         }
     }
     requests.retain(|r| !r.names.is_empty());
-    let enablings = probe_enabling::enable(&taken, more, &target)?;
+    let enablings = probe_enabling::enable(&taken, more, target)?;
     match enablings.iter().find(|e| !points::can_carry(e)) {
         None => Ok(enablings),
         Some(other) => {
@@ -50,6 +57,11 @@ pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Ve
             Err(Error::failed(format!("-e {}", other.name), why, todo))
         }
     }
+}
+
+/// Whether a name is one of theirs.
+pub fn is_in_file(name: &String) -> bool {
+    PROVIDERS.iter().any(|p| name.starts_with(p))
 }
 
 /// What is recorded of allocations, with the stacks that probes capture.

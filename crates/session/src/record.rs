@@ -199,6 +199,11 @@ impl OfAgent {
         OfAgent { functions, enablings: vec![What::Functions(FunctionEnabling::all())], probes: Vec::new() }
     }
 
+    /// Whether only the agent has the probe of this name.
+    pub fn has(name: &str) -> bool {
+        OF_AGENT.iter().any(|provider| name.starts_with(provider))
+    }
+
     /// The classes of events that filters can be about.
     fn classes(&self) -> Vec<&'static Schema> {
         let of_heap =
@@ -207,25 +212,61 @@ impl OfAgent {
         self.functions.classes().into_iter().chain(of_heap).chain(of_probes).collect()
     }
 
+    /// What the requests enable of functions and of the heap, which is taken out of them, with these probes; none: nothing. `more` is captured
+    /// by all probes. `whole`: there is a filter of all events, beside those that probes have themselves.
+    ///
+    /// # Errors
+    /// A filter or a capture is wrong.
+    pub fn taken(
+        requests: &mut Vec<Request>,
+        probes: Vec<ProbeEnabling>,
+        more: Captures,
+        whole: bool,
+    ) -> Result<Option<OfAgent>> {
+        let enablings = functions::function_enablings(requests)?;
+        let heap = heap_enabling::heap_enablings(requests, more)?;
+        if enablings.is_empty() && heap.is_empty() && probes.is_empty() {
+            return Ok(None);
+        }
+        for request in requests.iter_mut() {
+            request.names.retain(|n| !OfAgent::has(n));
+        }
+        requests.retain(|r| !r.names.is_empty());
+        let functions = Functions {
+            enabled: enablings.iter().map(|e| e.pattern.clone()).collect(),
+            none: enablings.is_empty(),
+            heap: in_process::stacks((!heap.is_empty()).then(|| Wanted::events(&heap, whole)), &probes),
+            ..Functions::default()
+        };
+        let enablings = enablings.into_iter().map(What::Functions).chain(heap.into_iter().map(What::Heap)).collect();
+        Ok(Some(OfAgent { functions, enablings, probes }))
+    }
+
     /// Prepares its probes as those of other backends are.
-    fn prepare(&mut self, ask: &Ask, selection: &Selection) -> Result<()> {
-        if let Some(expression) = &selection.expression {
+    ///
+    /// # Errors
+    /// The filter of all events does not suit one.
+    pub fn prepare(&mut self, expression: Option<&Arc<Expression>>, strings: bool) -> Result<()> {
+        if let Some(expression) = expression {
             probe_enabling::narrow(&mut self.probes, expression)?;
         }
-        if !captures::has_strings(&ask.capture) {
+        if !strings {
             probe_enabling::without_strings(&mut self.probes);
         }
         Ok(())
     }
 
-    /// Has a plan enable it.
-    fn join(self, plan: &mut Plan) {
+    /// Has a list enable it; returns how the agent records it.
+    pub fn join(self, all: &mut Vec<Enabling>) -> Functions {
         let probes = self.probes.into_iter().map(|e| What::InProcess(Arc::new(e)));
-        enabling::add(&mut plan.enablings, self.enablings.into_iter().chain(probes));
-        let numbered = plan.enablings.iter().filter_map(|e| Some((e.id, Arc::clone(e.in_process()?))));
-        plan.functions = Some(Functions { probes: Probes(numbered.collect()), ..self.functions });
+        enabling::add(all, self.enablings.into_iter().chain(probes));
+        let numbered = all.iter().filter_map(|e| Some((e.id, Arc::clone(e.in_process()?))));
+        Functions { probes: Probes(numbered.collect()), ..self.functions }
     }
 }
+
+/// What the names of probes begin with that only the agent has.
+const OF_AGENT: [&str; 2] = [Functions::PROVIDER, engine::heap::classes::PROVIDER];
 
 /// The plan for the requests, all of which also capture `more`. The agent's part is traced beside it.
 pub fn plan(
@@ -258,7 +299,8 @@ pub fn plan(
         probe_enabling::without_strings(&mut probes);
     }
     engine::request::returns::guard(&mut probes, &target, ask.tracing.force)?;
-    of_agent.iter_mut().try_for_each(|a| a.prepare(ask, &selection))?;
+    let strings = captures::has_strings(&ask.capture);
+    of_agent.iter_mut().try_for_each(|a| a.prepare(selection.expression.as_ref(), strings))?;
     let (mut plan, mut why) = target::plan(ask, target, &selection)?;
     if plan.backend == Backend::Agent {
         return Err(Error::usage("--backend agent", "it traces functions, and no other probes", "leave it out"));
@@ -276,7 +318,7 @@ pub fn plan(
         // Each process has a buffer for its functions, and the other backend its own.
         let buffer = if ask.tracing.buffer.is_some() { plan.buffer } else { Backend::Agent.buffer() };
         of_agent.functions.buffer = Some(buffer);
-        of_agent.join(&mut plan);
+        plan.functions = Some(of_agent.join(&mut plan.enablings));
     }
     plan.measure = ask.tracing.cost;
     let asked: Vec<&str> = requests.iter().flat_map(|r| &r.names).map(String::as_str).collect();
@@ -290,37 +332,20 @@ pub fn plan(
     Ok(Planned { plan, why, selection })
 }
 
-/// The functions and the probes of the heap that are requested (`function:GLOB`, `heap:NAME`), which are taken out of the requests. `more` is
-/// captured by all probes.
+/// What is requested of the agent, which is taken out of the requests. `more` is captured by all probes.
 fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Option<OfAgent>> {
     let probes = in_process::take(ask, requests, more)?;
-    let enablings = functions::function_enablings(requests)?;
-    let heap = heap_enabling::heap_enablings(requests, more)?;
-    if enablings.is_empty() && heap.is_empty() && probes.is_empty() {
+    let Some(mut of_agent) = OfAgent::taken(requests, probes, more, ask.select.filter.is_some())? else {
         return Ok(None);
-    }
-    let of_agent = [Functions::PROVIDER, engine::heap::classes::PROVIDER];
-    for request in requests.iter_mut() {
-        request.names.retain(|n| !of_agent.iter().any(|provider| n.starts_with(provider)));
-    }
-    requests.retain(|r| !r.names.is_empty());
-    if !heap.is_empty() && requests.is_empty() && (more.kstack > 0 || more.comm) {
+    };
+    let has_heap = of_agent.enablings.iter().any(|e| matches!(e, What::Heap(_)));
+    if has_heap && requests.is_empty() && (more.kstack > 0 || more.comm) {
         let option = if more.comm { "--comm" } else { "--kstack" };
         let why = "an allocation captures only its stack in the program";
         return Err(Error::usage(option, why, "--ustack, or no capture"));
     }
-    let functions = Functions {
-        enabled: enablings.iter().map(|e| e.pattern.clone()).collect(),
-        unwanted: ask.capture.leave.clone(),
-        none: enablings.is_empty(),
-        heap: in_process::stacks(
-            (!heap.is_empty()).then(|| Wanted::events(&heap, ask.select.filter.is_some())),
-            &probes,
-        ),
-        ..Functions::default()
-    };
-    let enablings = enablings.into_iter().map(What::Functions).chain(heap.into_iter().map(What::Heap)).collect();
-    Ok(Some(OfAgent { functions, enablings, probes }))
+    of_agent.functions.unwanted = ask.capture.leave.clone();
+    Ok(Some(of_agent))
 }
 
 /// Refuses the whole machine: the agent goes into the processes that are named.
@@ -340,7 +365,7 @@ pub fn plan_functions(ask: &Ask, mut of_agent: OfAgent, mut selection: Selection
     // How processes have ended is known of the command only.
     selection.lives = false;
     filter::apply(ask, &mut selection, &classes)?;
-    of_agent.prepare(ask, &selection)?;
+    of_agent.prepare(selection.expression.as_ref(), captures::has_strings(&ask.capture))?;
     let functions = &of_agent.functions;
     let (mut plan, _) = target::plan(ask, target, &selection)?;
     let asked = ask.tracing.backend.as_deref();
@@ -358,7 +383,7 @@ pub fn plan_functions(ask: &Ask, mut of_agent: OfAgent, mut selection: Selection
         _ => format!("only an agent traces {}", functions.what()),
     };
     plan.backend = Backend::Agent;
-    of_agent.join(&mut plan);
+    plan.functions = Some(of_agent.join(&mut plan.enablings));
     durations::apply(ask, &mut plan, &selection)?;
     if ask.tracing.on_full.is_none() {
         plan.on_full = Backend::Agent.on_full();

@@ -1,6 +1,7 @@
 //! A session under way: events go from the backend to views and to a trace, signals to their targets, and the end is
 //! reported.
 
+mod injecting;
 pub mod interrupts;
 mod orders;
 mod set;
@@ -91,6 +92,8 @@ pub struct Run {
     reach: Option<Reach>,
     /// `--name`: takes requests.
     named: Option<Named>,
+    /// The agent was injected while it ran.
+    injected: bool,
     /// What the sinks have to say at the end.
     told: Option<Told>,
 }
@@ -179,6 +182,7 @@ impl Run {
             tally,
             reach,
             named,
+            injected: false,
             told: sinks.told,
         };
         run.follow_through();

@@ -69,6 +69,7 @@ pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Sour
     };
     let backend = match beside {
         Some(beside) => Box::new(joined::Joined::start(first, beside, plan)?),
+        None if plan.may_get_agent() => Box::new(joined::Joined::alone(first)),
         None => first,
     };
     let mut source = Source::new(backend, keep);

@@ -227,6 +227,11 @@ pub fn sweep(pid: i32) -> Result<bool> {
     }
 }
 
+/// Whether a process has the agent.
+pub fn has_agent(pid: i32) -> bool {
+    Injected::find(pid).is_some()
+}
+
 fn detach_here(pid: i32) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
     // It may have got a filter since.

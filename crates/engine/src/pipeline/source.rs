@@ -80,7 +80,8 @@ impl<'b> Source<'b> {
     pub fn control(&mut self, order: Order) -> Result<State> {
         if let Order::Enable(enabled) = &order {
             // Before the first of their events.
-            self.recorder.iter_mut().for_each(|r| enabled.new_probes().for_each(|(_, e)| r.add_classes(e.classes())));
+            let classes: Vec<_> = enabled.new_classes().collect();
+            self.recorder.iter_mut().for_each(|r| r.add_classes(&classes));
             if let (Some(calls), Some((_, evaluated))) = (&mut self.calls, &enabled.calls) {
                 let state = self.backend.control(Order::Status)?;
                 calls.set(&enabled.all, evaluated.clone(), &state.losses, &state.filtered);

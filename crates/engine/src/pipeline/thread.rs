@@ -68,18 +68,17 @@ impl Threaded {
         let shared = Arc::new(Shared::default());
         let (name, command, attached) = (source.name(), source.command(), source.take_attached());
         let (failure, preparer) = (source.failure(plan), source.take_preparer());
-        let reader = Reader { source, shared: Arc::clone(&shared), live };
+        let has_agent = plan.functions.is_some() || plan.may_get_agent();
+        let reader = Reader { source, shared: Arc::clone(&shared), live, has_agent };
         // Nobody joins it: what a backend does after its report runs in parallel with the views, or ends with the process.
         std::thread::Builder::new()
             .name("trapline-drain".into())
             .spawn(move || reader.run())
             .map_err(|e| Error::failed("drain thread", e.to_string(), "free some processes"))?;
-        // Capabilities belong to threads: the new one has given its own up. Probes that are added later need those to attach, which are
-        // not in effect until then.
-        let _ = match preparer {
-            Some(_) => sys::caps::set_aside(sys::caps::AFTER_ATTACH, sys::caps::TO_ATTACH),
-            None => sys::caps::drop_to(sys::caps::AFTER_ATTACH),
-        };
+        // Capabilities belong to threads: the new one has given its own up. Probes and an agent that are added later need those to attach,
+        // which are not in effect until then.
+        let aside = if preparer.is_some() || plan.may_get_agent() { sys::caps::TO_ATTACH } else { 0 };
+        let _ = sys::caps::set_aside(sys::caps::AFTER_ATTACH, aside);
         Ok(Threaded { shared, name, command, attached, failure, preparer, ended: false })
     }
 }
@@ -164,6 +163,8 @@ struct Reader {
     source: Source<'static>,
     shared: Arc<Shared>,
     live: bool,
+    /// The agent is in the processes, or may be later.
+    has_agent: bool,
 }
 
 impl Reader {
@@ -171,7 +172,7 @@ impl Reader {
         // Else it gets only as much CPU time as each of the threads whose events it must keep up with.
         let _ = sys::priority::raise(Urgency::Reader);
         self.source.start_writer();
-        let aside = if self.source.name() == "agent" { sys::caps::TO_DETACH } else { 0 };
+        let aside = if self.has_agent { sys::caps::TO_DETACH } else { 0 };
         let _ = sys::caps::set_aside(sys::caps::AFTER_ATTACH, aside);
         let mut idle = 0u32;
         let (aside, mut choice) = (Aside::here(), Choice::default());
@@ -203,7 +204,7 @@ impl Reader {
 
     /// Takes the available events, once.
     fn round(&mut self) -> Polled {
-        let Reader { source, shared, live } = self;
+        let Reader { source, shared, live, .. } = self;
         // A backlog that has no room, neither in memory nor on disk, leaves the rings to fill up, and to count.
         let room = !shared.backlog.is_full();
         if !*live {

@@ -7,6 +7,7 @@ use crate::request::heap_enabling::HeapEnabling;
 use crate::request::parse::label;
 use crate::request::probe_enabling::ProbeEnabling;
 use crate::request::select::Calls;
+use events::Schema;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -85,6 +86,15 @@ impl Enabling {
     /// The probe of the heap that it enables.
     pub fn heap(&self) -> Option<&HeapEnabling> {
         if let What::Heap(e) = &self.what { Some(e) } else { None }
+    }
+
+    /// The classes of its events, where these are not described in every trace.
+    pub fn classes(&self) -> Vec<&'static Schema> {
+        match &self.what {
+            What::Calls(_) | What::Functions(_) => Vec::new(),
+            What::Probe(e) | What::InProcess(e) => e.classes().to_vec(),
+            What::Heap(e) => e.probe.class(e.stack).into_iter().collect(),
+        }
     }
 
     /// Whether it was not taken away, and there is something to record of it while a session runs.

@@ -3,6 +3,7 @@
 //! ```text
 //!  offer: the agent's file, a socket ─► the command's environment ─► the first backend starts it ─► the agent's threads
 //!  -p:    the agent is injected, and waits ─► the first backend attaches ─► the agent records
+//!  set:   the session pauses ─► the agent is injected, and waits ─► an order brings it ─► both go on
 //!
 //!  first: calls, probes, processes ─► loading: what loads the agent is left out ─┐
 //!  agent: functions ────────────────────────────────────────────────────────────┴─► settled: the lesser of both ─► one source
@@ -19,13 +20,14 @@ use engine::control::{Enabled, Order, Preparer, State};
 use engine::error::{Error, Result};
 use engine::pipeline::backend::{Attached, Backend, Deliver, Polled};
 use engine::plan::Plan;
-use engine::stats::Report;
+use engine::stats::{Counts, Report};
 use engine::target::Target;
 use events::functions::Run;
 use events::generated::{P_PAUSED, P_RESUMED};
 use events::{Schema, StreamId};
 use loading::Loading;
 pub use sampled::Sampled;
+use std::any::Any;
 use std::time::Duration;
 use sys::ptrace::Change;
 use sys::time;
@@ -39,8 +41,12 @@ const ROUND: Duration = Duration::from_millis(1);
 pub struct Joined {
     name: &'static str,
     first: Box<dyn Backend>,
-    agent: Agent,
-    loading: Loading,
+    /// None yet: an order may bring one.
+    agent: Option<Box<Agent>>,
+    /// Those that have left the processes to another one, and whether all of what they had is delivered.
+    retired: Vec<(Box<Agent>, bool)>,
+    /// None where the agent was injected while the session paused.
+    loading: Option<Loading>,
     /// The agent waits for the first backend to begin.
     waiting: bool,
     first_ended: bool,
@@ -100,11 +106,35 @@ impl Joined {
         let (agent, waiting) = match prepared {
             Prepared::Offered(offer) => {
                 let functions = plan.functions.clone().unwrap_or_default();
-                (offer.serve(plan, &functions, first.command())?, false)
+                (Box::new(offer.serve(plan, &functions, first.command())?), false)
             }
-            Prepared::Injected(agent) => (*agent, !plan.paused),
+            Prepared::Injected(agent) => (agent, !plan.paused),
         };
-        Ok(Joined { name: plan.backend_name(), first, agent, loading, waiting, first_ended: false, settled: 0 })
+        let (agent, loading) = (Some(agent), Some(loading));
+        let (name, retired) = (plan.backend_name(), Vec::new());
+        Ok(Joined { name, first, agent, retired, loading, waiting, first_ended: false, settled: 0 })
+    }
+
+    /// A backend that an agent may join later ([`Plan::may_get_agent`]).
+    pub fn alone(first: Box<dyn Backend>) -> Joined {
+        let (name, retired, settled) = (first.name(), Vec::new(), 0);
+        Joined { name, first, agent: None, retired, loading: None, waiting: false, first_ended: false, settled }
+    }
+
+    /// All that there are, and were.
+    fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agent.iter().chain(self.retired.iter().map(|(agent, _)| agent)).map(|agent| &**agent)
+    }
+
+    /// Adds what agents have counted that have left.
+    fn add_retired(&mut self, state: &mut State) {
+        for (agent, _) in &mut self.retired {
+            let Ok(of_agent) = agent.control(Order::Status) else { continue };
+            if let (Some(all), Some(its)) = (&mut state.agents, of_agent.agents) {
+                (all.patched, all.refused) = (all.patched + its.patched, all.refused + its.refused);
+            }
+            add_state(state, State { running: Vec::new(), ..of_agent });
+        }
     }
 
     /// Has the agent record from now on, once the first backend has begun: it reports the processes.
@@ -112,14 +142,14 @@ impl Joined {
         if self.waiting && self.first.has_begun() {
             self.waiting = false;
             // A start is never refused.
-            let _ = self.agent.control(Order::Start);
+            self.agent.iter_mut().for_each(|agent| drop(agent.control(Order::Start)));
         }
     }
 }
 
 /// What the first backend delivers, without what loads the agent. Notes the time of the last event.
 struct First<'a> {
-    loading: &'a mut Loading,
+    loading: Option<&'a mut Loading>,
     last: Option<u64>,
     /// Up to which time all of its events are there, where it says that.
     settled: Option<u64>,
@@ -129,7 +159,7 @@ struct First<'a> {
 impl Deliver for First<'_> {
     fn event(&mut self, stream: StreamId, event: &[u8]) {
         self.last = event.first_chunk().map(|b| u64::from_le_bytes(*b));
-        if !self.loading.is_part(event) {
+        if !self.loading.as_mut().is_some_and(|loading| loading.is_part(event)) {
             self.each.event(stream, event);
         }
     }
@@ -166,19 +196,35 @@ impl Deliver for Second<'_> {
     }
 }
 
+/// The agent among what was prepared for an order.
+fn take_agent(prepared: &mut Vec<Box<dyn Any + Send>>) -> Option<Box<Agent>> {
+    let at = prepared.iter().position(|it| it.is::<Agent>())?;
+    prepared.swap_remove(at).downcast().ok()
+}
+
 /// Adds what another backend says of the session.
 fn add_state(state: &mut State, other: State) {
     state.streams.extend(other.streams);
     state.losses.add(&other.losses);
     state.filtered.add(&other.filtered);
-    state.enablings.extend(other.enablings);
+    add_counts(&mut state.enablings, other.enablings);
+}
+
+/// Adds what was counted of enablings, by their numbers.
+fn add_counts(all: &mut Vec<(u32, Counts)>, more: Vec<(u32, Counts)>) {
+    for (id, counts) in more {
+        match all.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => known.add(&counts),
+            None => all.push((id, counts)),
+        }
+    }
 }
 
 /// Adds what another backend reports at the end.
 fn add_report(report: &mut Report, other: Report) {
     report.losses.add(&other.losses);
     report.filtered.add(&other.filtered);
-    report.enablings.extend(other.enablings);
+    add_counts(&mut report.enablings, other.enablings);
     report.lines.extend(other.lines);
     report.trouble.extend(other.trouble);
     report.left_out.extend(other.left_out);
@@ -194,18 +240,29 @@ impl Backend for Joined {
     }
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
+        self.begin();
+        let Joined { first, agent, retired, loading, .. } = self;
+        for (agent, ended) in retired.iter_mut().filter(|(_, ended)| !ended) {
+            // What it has is older than what comes from now on.
+            *ended = agent.poll(room || self.first_ended, &mut Second { settled: None, each }).ended;
+        }
+        let all_ended = retired.iter().all(|(_, ended)| *ended);
+        let Some(agent) = agent else {
+            let polled = first.poll(room, each);
+            self.first_ended = polled.ended;
+            return Polled { ended: polled.ended && all_ended, ..polled };
+        };
         let began = time::monotonic();
         let mut polled = Polled { events: 0, ended: self.first_ended };
-        self.begin();
         if !self.first_ended {
-            let mut first = First { loading: &mut self.loading, last: None, settled: None, each };
-            polled = self.first.poll(room, &mut first);
+            let mut of_first = First { loading: loading.as_mut(), last: None, settled: None, each };
+            polled = first.poll(room, &mut of_first);
             // Events come in order: with some, those after the last one may still come, however old they are.
-            self.settled = match first.last {
+            self.settled = match of_first.last {
                 _ if polled.ended => u64::MAX,
                 _ if !room => self.settled,
                 last => {
-                    let all = began.saturating_sub(SLACK).min(first.settled.unwrap_or(u64::MAX));
+                    let all = began.saturating_sub(SLACK).min(of_first.settled.unwrap_or(u64::MAX));
                     self.settled.max(last.unwrap_or(u64::MAX).min(all))
                 }
             };
@@ -213,25 +270,45 @@ impl Backend for Joined {
         }
         if self.first_ended {
             // No process is left, or nothing more is wanted of any.
-            self.agent.finish();
+            agent.finish();
         }
         let mut second = Second { settled: None, each };
-        let of_agent = self.agent.poll(room || self.first_ended, &mut second);
-        if let Some(until) = second.settled {
+        let of_agent = agent.poll(room || self.first_ended, &mut second);
+        if let Some(until) = second.settled.filter(|_| all_ended) {
             each.settled(until.min(self.settled));
         }
-        Polled { events: polled.events + of_agent.events, ended: self.first_ended && of_agent.ended }
+        Polled { events: polled.events + of_agent.events, ended: self.first_ended && of_agent.ended && all_ended }
     }
 
     fn wait(&mut self, timeout: Duration) {
-        if self.first_ended {
-            return self.agent.wait(timeout);
+        match &mut self.agent {
+            None => self.first.wait(timeout),
+            Some(agent) if self.first_ended => agent.wait(timeout),
+            Some(_) => self.first.wait(timeout.min(ROUND)),
         }
-        self.first.wait(timeout.min(ROUND));
     }
 
-    fn control(&mut self, order: Order) -> Result<State> {
+    fn control(&mut self, mut order: Order) -> Result<State> {
         self.waiting &= !matches!(order, Order::Stop | Order::Start);
+        if let Order::Enable(enabled) = &mut order
+            && let Some(agent) = take_agent(&mut enabled.prepared)
+        {
+            // Where the first backend refuses the order, the agent leaves the processes again.
+            let state = self.first.control(order)?;
+            self.agent = Some(agent);
+            return Ok(state);
+        }
+        if let Order::TakeOut = order
+            && let Some(mut agent) = self.agent.take()
+        {
+            agent.stop();
+            self.retired.push((agent, false));
+        }
+        let Some(agent) = &mut self.agent else {
+            let mut state = self.first.control(order)?;
+            self.add_retired(&mut state);
+            return Ok(state);
+        };
         let (first, second) = match order {
             Order::Stop => (Order::Stop, Order::Stop),
             Order::Start => (Order::Start, Order::Start),
@@ -240,19 +317,20 @@ impl Backend for Joined {
                 (Order::Enable(enabled), Order::Enable(Enabled { all, ..Enabled::default() }))
             }
             // Refused by the agent.
-            Order::Attach(_) | Order::Detach(_) => return self.agent.control(order),
+            Order::Attach(_) | Order::Detach(_) => return agent.control(order),
             _ => (order, Order::Status),
         };
         // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent
         // refuses is not done by the other either.
         let (mut state, mut second) = if matches!(first, Order::Start) {
-            (self.first.control(first)?, self.agent.control(second)?)
+            (self.first.control(first)?, agent.control(second)?)
         } else {
-            let second = self.agent.control(second)?;
+            let second = agent.control(second)?;
             (self.first.control(first)?, second)
         };
         state.agents = second.agents.take();
         add_state(&mut state, second);
+        self.add_retired(&mut state);
         Ok(state)
     }
 
@@ -283,16 +361,27 @@ impl Backend for Joined {
 
     fn streams(&self) -> Vec<StreamId> {
         let mut all = self.first.streams();
-        all.extend(self.agent.streams());
+        all.extend(self.agents().flat_map(|agent| agent.streams()));
         all
     }
 
     fn dropped_on(&self, stream: StreamId) -> u64 {
-        self.first.dropped_on(stream) + self.agent.dropped_on(stream)
+        self.first.dropped_on(stream) + self.agents().map(|agent| agent.dropped_on(stream)).sum::<u64>()
     }
 
     fn report(&mut self) -> Report {
-        let (mut report, mut second) = (self.first.report(), self.agent.report());
+        let mut report = self.first.report();
+        let Some(agent) = &mut self.agent else { return report };
+        let mut second = agent.report();
+        for (retired, _) in &mut self.retired {
+            let its = retired.report();
+            add_counts(&mut second.enablings, its.enablings);
+            second.losses.add(&its.losses);
+            second.filtered.add(&its.filtered);
+            second.trouble.extend(its.trouble);
+            second.traced = second.traced.max(its.traced);
+        }
+        second.lines = agent.lines(&second.enablings);
         report.planned = std::mem::take(&mut second.planned);
         report.traced = second.traced;
         add_report(&mut report, second);

@@ -126,7 +126,7 @@ impl Backend for Sampled {
             Order::Stop => Order::Stop,
             Order::Start => Order::Start,
             Order::Attach(pid) | Order::Detach(pid) => return Err(control::unable(format!("-p {pid}"), "perf")),
-            Order::Status | Order::Enable(_) => Order::Status,
+            Order::Status | Order::Enable(_) | Order::Lend(_) | Order::TakeBack(_) | Order::TakeOut => Order::Status,
         };
         let mut state = self.first.control(order)?;
         add_state(&mut state, self.samples.control(of_samples)?);

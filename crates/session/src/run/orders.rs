@@ -73,6 +73,11 @@ impl Named {
 }
 
 impl Named {
+    /// Whether it is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// A process was added to the targets, or taken away.
     pub fn retarget(&mut self, pid: i32, gone: bool) {
         self.pids.retain(|p| *p != pid);

@@ -22,6 +22,7 @@ use engine::target::Target;
 use engine::{Error, Result};
 use lang::near::nearest;
 use lang::pattern::glob;
+use std::any::Any;
 use std::sync::Arc;
 use sys::proc;
 
@@ -51,9 +52,18 @@ impl Run {
             return Err(Error::usage("-p", "the session is of the whole machine", "leave it out"));
         }
         let (mut all, mut calls_change) = (self.plan.enablings.clone(), false);
+        let mut for_agent = Vec::new();
         for text in texts {
             let (change, rest) = change(text);
             let mut request = Request::parse(rest)?;
+            if change == Change::Add && self.may_inject() {
+                let left = self.leave_to_agent(&mut request);
+                let nothing_else = request.names.is_empty() && !left.names.is_empty();
+                for_agent.extend((!left.names.is_empty()).then_some(left));
+                if nothing_else {
+                    continue;
+                }
+            }
             if let Some(name) = request.names.iter().find(|n| n.starts_with(PROVIDER)) {
                 let todo = "name it when the recording starts";
                 return Err(Error::failed(format!("-e {name}"), "probes of the heap stay as they are", todo));
@@ -96,24 +106,34 @@ impl Run {
                 }
             }
         }
+        let injection = self.injection(for_agent, &mut all)?;
         if !all.iter().any(Enabling::is_live) {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         for (gone, pid) in pids {
             self.change_process(pid, gone)?;
         }
-        if texts.is_empty() { Ok(()) } else { self.enable(all, calls_change) }
+        match injection {
+            Some(injection) => self.inject(injection, all, calls_change),
+            None if texts.is_empty() => Ok(()),
+            None => self.enable(all, calls_change, Vec::new()),
+        }
     }
 
     /// Has these enabled from now on.
-    fn enable(&mut self, all: Vec<Enabling>, calls_change: bool) -> Result<()> {
+    pub(super) fn enable(
+        &mut self,
+        all: Vec<Enabling>,
+        calls_change: bool,
+        prepared: Vec<Box<dyn Any + Send>>,
+    ) -> Result<()> {
         let before = std::mem::replace(&mut self.plan.enablings, all.clone());
         self.plan.refiltered |= calls_change && all.iter().any(|e| e.calls().is_some() && e.filter().is_some());
         let seen = self.plan.seen_calls();
         // The programs have filters that are not those of the calls any more.
         let evaluated = if self.plan.refiltered { seen.known() } else { Calls::none() };
         let calls = calls_change.then_some((seen, evaluated));
-        let enabled = Enabled { all, first: before.len(), calls, prepared: Vec::new() };
+        let enabled = Enabled { all, first: before.len(), calls, prepared };
         let done = self.pump.source.control(Order::Enable(enabled));
         if done.is_err() {
             // Numbers are not used again.

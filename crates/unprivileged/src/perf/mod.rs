@@ -449,6 +449,7 @@ impl Backend for Perf {
             Order::Status | Order::Enable(_) => {}
             Order::Stop => self.hold(true),
             Order::Start => self.hold(false),
+            Order::Lend(_) | Order::TakeBack(_) | Order::TakeOut => {}
             Order::Attach(pid) | Order::Detach(pid) => return Err(control::unable(format!("-p {pid}"), "perf")),
         }
         self.rings.count_lost();

@@ -50,8 +50,13 @@ mod failed {
     pub const FORK: u32 = 5;
 }
 
+/// In the number of a process to let go of: only until it is attached to again. Numbers are below that (`PID_MAX_LIMIT`,
+/// include/linux/threads.h, 6.18).
+const LENT: i32 = 1 << 24;
 const USR1: i32 = 10;
 const EINVAL: i32 = 22;
+/// How long the ptracer may take for an order.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// A running session, seen from the front end.
 pub struct Session {
@@ -145,7 +150,6 @@ impl Session {
     /// Has the ptracer attach to a process, or let go of one (negative), and waits for that. The ring is emptied meanwhile, because the
     /// ptracer may wait for room in it.
     fn change_targets(&mut self, pid: i32) -> Result<State> {
-        const PATIENCE: Duration = Duration::from_secs(4);
         self.ring.control().change_targets(pid);
         let until = std::time::Instant::now() + PATIENCE;
         loop {
@@ -161,6 +165,23 @@ impl Session {
             }
             self.ring.wait_for_frames(Duration::from_millis(2));
         }
+    }
+
+    /// Has the ptracer let go of a process for a moment, and waits until it has.
+    fn lend(&mut self, pid: i32) -> Result<State> {
+        self.change_targets(-(pid | LENT))?;
+        let until = std::time::Instant::now() + PATIENCE;
+        let is_traced = |tid: &i32| proc::tracer_of(*tid) == Some(self.ptracer);
+        while proc::threads(pid).is_ok_and(|all| all.iter().any(is_traced)) {
+            if std::time::Instant::now() >= until {
+                let what = format!("-p {pid}");
+                return Err(Error::failed(what, "a thread waits in the kernel and does not stop", "try again"));
+            }
+            let Session { ring, scratch, waiting, .. } = self;
+            ring.drain(scratch, |event| waiting.push(event.to_vec()));
+            self.ring.wait_for_frames(Duration::from_millis(1));
+        }
+        Ok(self.state())
     }
 
     fn losses(&self) -> Losses {
@@ -205,9 +226,10 @@ impl Backend for Session {
     fn control(&mut self, order: Order) -> Result<State> {
         let control = self.ring.control();
         match &order {
-            Order::Status => {}
-            Order::Attach(pid) => return self.change_targets(*pid),
+            Order::Status | Order::TakeOut => {}
+            Order::Attach(pid) | Order::TakeBack(pid) => return self.change_targets(*pid),
             Order::Detach(pid) => return self.change_targets(-*pid),
+            Order::Lend(pid) => return self.lend(*pid),
             Order::Stop => control.hold(true),
             Order::Start => control.hold(false),
             Order::Enable(enabled) => {
@@ -215,7 +237,7 @@ impl Backend for Session {
                 seen.for_each(|calls| control.select(&calls.by_number(), calls.has_unknown()));
             }
         }
-        if !matches!(order, Order::Status) {
+        if !matches!(order, Order::Status | Order::TakeOut) {
             self.wake();
         }
         Ok(self.state())

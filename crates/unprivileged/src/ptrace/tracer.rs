@@ -26,7 +26,7 @@ use engine::capture::Limits;
 use events::generated as g;
 use events::layout::{CAP_NO_RESULT, CAP_START_UNKNOWN, Layout, NO_CPU};
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::LazyLock;
 use sys::ptrace::{self, Change, Status, event};
@@ -93,6 +93,8 @@ pub struct Tracer {
     /// Threads that ended before they were reported, and how.
     early: HashMap<i32, [u64; 3]>,
     stacks: Stacks,
+    /// Processes that are to be attached to again in a moment.
+    lent: HashSet<i32>,
 }
 
 /// The schema of calls that no table knows.
@@ -118,6 +120,7 @@ impl Tracer {
             ticked: 0,
             early: HashMap::new(),
             stacks: Stacks::default(),
+            lent: HashSet::new(),
         };
         tracer.heed();
         tracer
@@ -147,6 +150,11 @@ impl Tracer {
                     Ok(Some(s)) => queue.push_back(s),
                     Ok(None) => {}
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => self.tick(),
+                    // Nobody is traced in this moment.
+                    Err(_) if !self.lent.is_empty() => {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                        self.tick();
+                    }
                     Err(_) => return,
                 }
                 // With several threads, take what is ready together, or the first in the kernel's list starve the rest.

@@ -3,7 +3,7 @@
 use super::Tracer;
 use super::calls::EXECS;
 use crate::ptrace::thread::{Pending, Thread};
-use crate::ptrace::{fds, refusal};
+use crate::ptrace::{LENT, fds, refusal};
 use engine::backend::ids::ids;
 use events::generated as g;
 use events::layout::CAP_START_UNKNOWN;
@@ -156,7 +156,11 @@ impl Tracer {
         if self.job.takes_orders {
             self.out.hold(self.control().is_held());
             if let Some(pid) = self.control().change_of_targets() {
-                let changed = if pid > 0 { self.add(pid) } else { self.release(-pid) };
+                let changed = match pid {
+                    1.. => self.add(pid),
+                    _ if -pid & LENT != 0 => self.lend(-pid & !LENT),
+                    _ => self.release(-pid),
+                };
                 let (errno, tracer) = changed.map_or_else(|e| refusal::of(pid.abs(), &e), |()| (0, 0));
                 self.control().targets_changed(errno, tracer);
             }
@@ -166,6 +170,7 @@ impl Tracer {
     /// Attaches to a process while others are traced.
     fn add(&mut self, pid: i32) -> io::Result<()> {
         let pid = proc::process_of(pid).unwrap_or(pid);
+        self.lent.remove(&pid);
         self.seize_process(pid).inspect_err(|_| {
             let _ = self.release(pid);
         })
@@ -176,6 +181,17 @@ impl Tracer {
         if self.threads.values().all(|t| t.pid == pid || t.leaving) {
             return Err(io::Error::from_raw_os_error(refusal::ALONE));
         }
+        self.let_go(pid)
+    }
+
+    /// Lets go of a process for as long as another tracer takes, though no other is traced.
+    fn lend(&mut self, pid: i32) -> io::Result<()> {
+        self.let_go(pid)?;
+        self.lent.insert(pid);
+        Ok(())
+    }
+
+    fn let_go(&mut self, pid: i32) -> io::Result<()> {
         let mut some = false;
         for t in self.threads.values_mut().filter(|t| t.pid == pid) {
             (t.leaving, some) = (true, true);

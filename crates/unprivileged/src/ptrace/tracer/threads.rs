@@ -112,6 +112,10 @@ impl Tracer {
 
     pub(super) fn ended(&mut self, s: Status, end: [u64; 3]) {
         let Some(mut t) = self.threads.remove(&s.tid) else {
+            if self.lent.remove(&s.tid) {
+                self.tell_end((s.tid, s.tid), end);
+                return self.tell_end_of_command(s);
+            }
             // It never stopped, and its creator's event has not reported it yet.
             if self.mode != Mode::Detaching {
                 self.early.insert(s.tid, end);
@@ -128,6 +132,10 @@ impl Tracer {
         {
             code.forget(t.pid);
         }
+        self.tell_end_of_command(s);
+    }
+
+    fn tell_end_of_command(&self, s: Status) {
         if self.command == Some(s.tid) {
             self.control().command_ended(s.raw);
         }
