@@ -38,6 +38,7 @@ pub fn run(asked: &Session) -> Result<u8> {
             return Ok(status);
         }
     };
+    answer["said"].as_array().into_iter().flatten().filter_map(Value::as_str).for_each(complain);
     let text = match what.as_str() {
         "status" if *json => answer.to_string() + "\n",
         "status" => table::status(&answer),

@@ -47,6 +47,8 @@ pub struct Joined {
     retired: Vec<(Box<Agent>, bool)>,
     /// None where the agent was injected while the session paused.
     loading: Option<Loading>,
+    /// The agent can be taken out of the processes, and be injected again.
+    injected: bool,
     /// The agent waits for the first backend to begin.
     waiting: bool,
     first_ended: bool,
@@ -103,6 +105,7 @@ impl Joined {
             Prepared::Injected(_) => agent::preloaded_file()?,
         };
         let loading = Loading::new(&file, |call| plan.class_of(call), is_delivered);
+        let injected = matches!(prepared, Prepared::Injected(_));
         let (agent, waiting) = match prepared {
             Prepared::Offered(offer) => {
                 let functions = plan.functions.clone().unwrap_or_default();
@@ -112,13 +115,14 @@ impl Joined {
         };
         let (agent, loading) = (Some(agent), Some(loading));
         let (name, retired) = (plan.backend_name(), Vec::new());
-        Ok(Joined { name, first, agent, retired, loading, waiting, first_ended: false, settled: 0 })
+        Ok(Joined { name, first, agent, retired, loading, injected, waiting, first_ended: false, settled: 0 })
     }
 
     /// A backend that an agent may join later ([`Plan::may_get_agent`]).
     pub fn alone(first: Box<dyn Backend>) -> Joined {
         let (name, retired, settled) = (first.name(), Vec::new(), 0);
-        Joined { name, first, agent: None, retired, loading: None, waiting: false, first_ended: false, settled }
+        let (agent, loading, injected, waiting, first_ended) = (None, None, true, false, false);
+        Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled }
     }
 
     /// All that there are, and were.
@@ -316,8 +320,8 @@ impl Backend for Joined {
                 let all = enabled.all.clone();
                 (Order::Enable(enabled), Order::Enable(Enabled { all, ..Enabled::default() }))
             }
-            // Refused by the agent.
-            Order::Attach(_) | Order::Detach(_) => return agent.control(order),
+            // Refused by the agent, if it began with the program. Another one is injected afterwards.
+            Order::Attach(_) | Order::Detach(_) if !self.injected => return agent.control(order),
             _ => (order, Order::Status),
         };
         // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent

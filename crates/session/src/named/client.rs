@@ -24,7 +24,7 @@ const MOST: u64 = 256 << 20;
 pub fn request(name: &str, what: &str, more: Value) -> Result<Reply> {
     let mut request = more;
     (request["v"], request["do"]) = (json!(VERSION), json!(what));
-    let patience = if matches!(what, "snapshot" | "end") { LONG } else { PATIENCE };
+    let patience = if matches!(what, "snapshot" | "end" | "set") { LONG } else { PATIENCE };
     ask(&find(name)?, name, &request, patience)
 }
 

@@ -24,13 +24,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use sys::{caps, proc};
 
-/// What is to be injected.
-pub(super) struct Injected {
-    injection: Injection,
-    pids: Vec<i32>,
-    functions: Functions,
-}
-
 impl Run {
     /// Whether the agent can be injected: it is in no process yet, or can be taken out of them.
     pub(super) fn may_inject(&self) -> bool {
@@ -54,12 +47,8 @@ impl Run {
         Request { names, ..request.clone() }
     }
 
-    /// What the requests enable of the agent, added to `all`, with the processes that it will be injected into; none: nothing.
-    pub(super) fn injection(
-        &mut self,
-        mut requests: Vec<Request>,
-        all: &mut Vec<Enabling>,
-    ) -> Result<Option<Injected>> {
+    /// How the agent records what is enabled of it with these requests, which are added to `all`; none: nothing.
+    pub(super) fn of_agent(&self, mut requests: Vec<Request>, all: &mut Vec<Enabling>) -> Result<Option<Functions>> {
         let Some(named) = self.named.as_ref().filter(|_| !requests.is_empty()) else { return Ok(None) };
         let (more, strings) = (named.captures, named.strings);
         let probes = match self.plan.backend {
@@ -79,35 +68,17 @@ impl Run {
             let todo = "take it away first, or give it another filter";
             return Err(Error::failed(format!("-e +{}", e.label()), "it is enabled already", todo));
         }
-        let state = self.pump.source.control(Order::Status)?;
-        let functions = self.with_all(fresh, all, expression.is_some())?;
-        let pids = processes(&state.running);
-        let last = state.agents.map_or(0, |agents| agents.numbers);
-        let mut injection = Injection::new(&functions, &pids, last)?;
-        injection.read();
-        if let Some(line) = injection.unmatched().into_iter().next() {
-            let (what, why) = line.split_once(": ").unwrap_or(("-e", &line));
-            return Err(Error::failed(format!("-e +{what}"), why, "see 'trapline list function'"));
-        }
-        Ok(Some(Injected { injection, pids, functions }))
+        Ok(Some(self.with_all(fresh, all, expression.is_some())))
     }
 
     /// How the agent records all that is enabled of it.
-    fn with_all(&self, fresh: Functions, all: &[Enabling], whole: bool) -> Result<Functions> {
+    fn with_all(&self, fresh: Functions, all: &[Enabling], whole: bool) -> Functions {
         let live = || all.iter().filter(|e| !e.removed);
         let enabled: Vec<String> = live().filter_map(|e| Some(e.functions()?.pattern.clone())).collect();
         let heap: Vec<HeapEnabling> = live().filter_map(|e| e.heap().cloned()).collect();
         let probes = live().filter_map(|e| Some((e.id, Arc::clone(e.in_process()?)))).collect();
         let buffer = if self.plan.buffer_is_asked { self.plan.buffer } else { Backend::Agent.buffer() };
         let before = self.plan.functions.clone();
-        if before.iter().any(|f| f.heap.as_ref().is_some_and(|h| h.stacks)) {
-            let todo = "record another session, and name it at the start";
-            return Err(Error::failed(
-                "-e",
-                "the session records stacks of the agent, which would get other numbers",
-                todo,
-            ));
-        }
         let wanted = (!heap.is_empty()).then(|| Wanted::events(&heap, whole));
         let stacks = fresh.heap.as_ref().is_some_and(|h| h.stacks);
         let heap = match wanted {
@@ -116,73 +87,97 @@ impl Run {
         };
         let none = enabled.is_empty();
         let buffer = Some(before.as_ref().and_then(|f| f.buffer).unwrap_or(buffer));
-        Ok(Functions { enabled, none, heap, probes: Probes(probes), buffer, ..before.unwrap_or(fresh) })
+        Functions { enabled, none, heap, probes: Probes(probes), buffer, ..before.unwrap_or(fresh) }
     }
 
-    /// Has the agent injected, and all of this enabled from now on.
-    pub(super) fn inject(&mut self, injected: Injected, all: Vec<Enabling>, calls_change: bool) -> Result<()> {
+    /// Has the agent injected, and all of this enabled from now on. `named`: functions are named that must be there. Returns where it could
+    /// not be injected.
+    pub(super) fn inject(
+        &mut self,
+        functions: Functions,
+        named: bool,
+        all: Vec<Enabling>,
+        calls_change: bool,
+    ) -> Result<Vec<String>> {
+        let state = self.pump.source.control(Order::Status)?;
+        let pids = processes(&state.running);
+        let last = state.agents.map_or(0, |agents| agents.numbers);
+        let mut injection = Injection::new(&functions, &pids, last)?;
+        injection.read();
+        if let Some(line) = injection.unmatched().into_iter().next().filter(|_| named) {
+            let (what, why) = line.split_once(": ").unwrap_or(("-e", &line));
+            return Err(Error::failed(format!("-e +{what}"), why, "see 'trapline list function'"));
+        }
         let is_running = self.named.as_ref().is_some_and(|named| !named.is_stopped());
         if is_running {
             self.pump.source.control(Order::Stop)?;
         }
-        let done = self.inject_now(injected, all, calls_change);
+        let injected = self.inject_now(injection, functions, &pids, &all);
+        let done = injected.and_then(|(agent, said)| {
+            let enabled = self.enable(all, calls_change, vec![Box::new(agent)]);
+            if enabled.is_err() {
+                self.plan.functions = None;
+            }
+            enabled.map(|()| said)
+        });
         if is_running {
             self.pump.source.control(Order::Start)?;
         }
         done
     }
 
+    /// Injects it, in the place of one that is there.
     fn inject_now(
         &mut self,
-        Injected { mut injection, pids, functions }: Injected,
-        all: Vec<Enabling>,
-        calls_change: bool,
-    ) -> Result<()> {
-        let known = descendants(&pids);
+        mut injection: Injection,
+        functions: Functions,
+        pids: &[i32],
+        all: &[Enabling],
+    ) -> Result<(Agent, Vec<String>)> {
+        let known = descendants(pids);
         let lent = pids.iter().try_for_each(|pid| self.pump.source.control(Order::Lend(*pid)).map(drop));
         let had = self.plan.functions.take();
-        let lent = match had {
+        let free = match had {
             Some(_) => lent.and_then(|()| self.pump.source.control(Order::TakeOut).map(drop)),
             None => lent,
         };
-        let before = std::mem::replace(&mut self.plan.enablings, all.clone());
-        let agent = lent.and_then(|()| {
+        let before = std::mem::replace(&mut self.plan.enablings, all.to_vec());
+        let agent = free.and_then(|()| {
             caps::with(caps::TO_ATTACH, || {
                 injection.look();
                 injection.inject(&self.plan)
             })
         });
         self.plan.enablings = before;
-        self.take_back(&pids, &known);
+        let mut said = self.take_back(pids, &known);
         if had.is_some() && agent.is_err() {
             complain("what the agent has recorded before is not recorded from now on");
         }
-        let (agent, refused): (Agent, _) = agent?;
-        refused.iter().for_each(|e| complain(&e.to_string()));
+        let (agent, refused) = agent?;
+        said.extend(refused.iter().map(Error::to_string));
+        said.iter().for_each(|line| complain(line));
         (self.plan.functions, self.injected) = (Some(functions), true);
-        let enabled = self.enable(all, calls_change, vec![Box::new(agent)]);
-        if enabled.is_err() {
-            self.plan.functions = None;
-        }
-        enabled
+        Ok((agent, said))
     }
 
-    /// Has a ptracer attach again, to what the processes have started meanwhile too: not to those that were `known` before.
-    fn take_back(&mut self, pids: &[i32], known: &[i32]) {
+    /// Has a ptracer attach again, to what the processes have started meanwhile too: not to those that were `known` before. Returns what it
+    /// has not got.
+    fn take_back(&mut self, pids: &[i32], known: &[i32]) -> Vec<String> {
         let mut all = pids.to_vec();
         if self.plan.backend == Backend::Ptrace {
             let is_new = |pid: &i32| !known.contains(pid) && !pids.contains(pid);
             all.extend(descendants(pids).into_iter().filter(is_new));
         }
+        let mut said = Vec::new();
         for pid in all {
-            let done = self.pump.source.control(Order::TakeBack(pid));
-            match done {
+            match self.pump.source.control(Order::TakeBack(pid)) {
                 Err(_) if sys::process::has_ended(pid) => {}
-                Err(e) => complain(&e.to_string()),
+                Err(e) => said.push(e.to_string()),
                 Ok(_) if attach::has_agent(pid) || pids.contains(&pid) => {}
-                Ok(_) => complain(&format!("-p {pid}: it has begun while the agent was injected, and has none")),
+                Ok(_) => said.push(format!("-p {pid}: it has begun while the agent was injected, and has none")),
             }
         }
+        said
     }
 }
 

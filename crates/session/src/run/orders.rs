@@ -127,7 +127,10 @@ impl Run {
         }
         match request {
             Request::Status => return self.state().map(Answer::Now),
-            Request::Set { texts, pids } => self.set(&texts, &pids)?,
+            Request::Set { texts, pids } => {
+                let said = self.set(&texts, &pids)?;
+                return Ok(Answer::Now(json!({"said": said})));
+            }
             Request::Start if !named.stopped => {
                 return Err(Error::failed("start", "already running", "stop pauses it"));
             }

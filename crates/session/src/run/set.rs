@@ -45,8 +45,9 @@ fn change(text: &str) -> (Change, &str) {
 }
 
 impl Run {
-    /// Carries a `set` out: what is wrong with any of it is found before any of it is done, as far as that can be known.
-    pub(super) fn set(&mut self, texts: &[String], pids: &[String]) -> Result<()> {
+    /// Carries a `set` out: what is wrong with any of it is found before any of it is done, as far as that can be known. Returns what is
+    /// to be said of it.
+    pub(super) fn set(&mut self, texts: &[String], pids: &[String]) -> Result<Vec<String>> {
         let pids: Vec<(bool, i32)> = pids.iter().map(|text| process(text)).collect::<Result<_>>()?;
         if !pids.is_empty() && matches!(self.plan.target, Target::All { .. }) {
             return Err(Error::usage("-p", "the session is of the whole machine", "leave it out"));
@@ -106,17 +107,21 @@ impl Run {
                 }
             }
         }
-        let injection = self.injection(for_agent, &mut all)?;
+        let fresh = self.of_agent(for_agent, &mut all)?;
         if !all.iter().any(Enabling::is_live) {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
+        let moves = !pids.is_empty() && self.may_inject();
         for (gone, pid) in pids {
             self.change_process(pid, gone)?;
         }
-        match injection {
-            Some(injection) => self.inject(injection, all, calls_change),
-            None if texts.is_empty() => Ok(()),
-            None => self.enable(all, calls_change, Vec::new()),
+        match fresh {
+            Some(functions) => self.inject(functions, true, all, calls_change),
+            None if moves && let Some(functions) = self.plan.functions.clone() => {
+                self.inject(functions, false, all, calls_change)
+            }
+            None if texts.is_empty() => Ok(Vec::new()),
+            None => self.enable(all, calls_change, Vec::new()).map(|()| Vec::new()),
         }
     }
 
