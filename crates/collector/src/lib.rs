@@ -61,7 +61,7 @@ use record_filter::RecordFilter;
 use server::{Counts, Said};
 use silent::Silent;
 pub use start::{Injection, Offer, possible, preloaded_file};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -85,6 +85,8 @@ pub struct Agent {
     /// Processes that the agent was injected into, and is taken out of at the end.
     attached: Vec<i32>,
     from: Receiver<Said>,
+    /// What the server has said and nobody has dealt with yet.
+    said: VecDeque<Said>,
     /// Requests that the server has not taken yet.
     backlog: Backlog,
     counts: Arc<Counts>,
@@ -157,7 +159,8 @@ impl Agent {
     }
 
     fn hear(&mut self, each: &mut dyn Deliver) {
-        while let Ok(said) = self.from.try_recv() {
+        self.said.extend(self.from.try_iter());
+        while let Some(said) = self.said.pop_front() {
             match said {
                 Said::Event(stream, event) => {
                     if event.get(8..10) == Some(&P_FUNCTION.id.to_le_bytes()) {
@@ -324,8 +327,12 @@ impl Agent {
         }
     }
 
-    fn set_running(&self, running: bool) {
+    fn set_running(&mut self, running: bool) {
         self.counts.paused.store(!running, Ordering::Release);
+        // A process that has just begun, too: what it does from now on is recorded, or not.
+        self.said.extend(self.from.try_iter());
+        let begun = self.said.iter().filter_map(|said| if let Said::Begun(begun) = said { Some(begun) } else { None });
+        begun.for_each(|begun| begun.shared.set_running(running));
         self.processes.iter().for_each(|p| p.chunks().shared().set_running(running));
     }
 }
@@ -507,7 +514,7 @@ impl Backend for Agent {
         // a call in a process that is being detached from.
         self.detach();
         let mut trouble = std::mem::take(&mut self.trouble);
-        for said in self.from.try_iter() {
+        for said in self.said.drain(..).chain(self.from.try_iter()) {
             match said {
                 Said::Trouble(line) => trouble.push(line),
                 Said::LeftOut(line) => self.left_out.push(line),

@@ -23,7 +23,7 @@ use engine::request::functions::Functions;
 use engine::target::{Command, Target};
 use events::StreamId;
 use events::generated::P_PAUSED;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -140,6 +140,7 @@ fn serve(
         command: Launched::default(),
         attached: Vec::new(),
         from,
+        said: VecDeque::new(),
         counts,
         _life: life,
         processes: Vec::new(),
@@ -254,13 +255,13 @@ impl Injection {
         let first = pids.first().copied().unwrap_or_default();
         for pid in pids.iter().copied() {
             match Running::new(pid, |maps| (planner.prepare(pid, maps), planner.modules(pid, maps))) {
-                _ if sys::process::has_ended(pid) => refused.push(attach::ended(pid)),
+                Err(e) => refused.push(e),
+                Ok(_) if sys::process::has_ended(pid) => refused.push(attach::ended(pid)),
                 Ok(_) if network_of(pid) != network_of(first) => {
                     let why = format!("it is in another network namespace than process {first}");
                     refused.push(Error::failed(format!("-p {pid}"), why, "trace them in two sessions"));
                 }
                 Ok(process) => running.push(process),
-                Err(e) => refused.push(e),
             }
         }
     }

@@ -449,11 +449,6 @@ impl Backend {
                 ("time", "a call that stops takes some 50 times as long, one that its process records some 1.5 times"),
                 CPU_TIME,
                 (
-                    "attach (-p)",
-                    "epoll_wait, semop, semtimedop, msgrcv, msgsnd, sigtimedwait, io_getevents and reads of inotify \
-                     fail with EINTR on any stop, see signal(7)",
-                ),
-                (
                     "cpu",
                     "at entry from the thread's rseq area, where it has one and memory is read anyway; at exit unknown: \
                      the kernel updates rseq only after the exit stop",

@@ -34,8 +34,6 @@ pub struct Report {
     pub let_go: LetGo,
     /// Threads that had not finished exiting when the session ended: their last events are missing.
     pub cut_off: u64,
-    /// Calls that the attach interrupted for good.
-    pub interrupted: u64,
     /// The tracer process was killed before its work was done.
     pub killed: bool,
     /// The events could no longer be read, so the session has ended.

@@ -414,9 +414,6 @@ impl Run {
         {
             complain(&format!("--stats {}: {e} (choose a file that you may write)", path.to_string_lossy()));
         }
-        if report.interrupted > 0 && ask.tracing.explain.is_some() {
-            complain(&format!("{} call(s) failed with EINTR because of the attach, see signal(7)", report.interrupted));
-        }
         if let Some(what) = ask.tracing.explain.as_ref() {
             let names = if what == "functions" { usize::MAX } else { EXAMPLES };
             report.planned.iter().flat_map(|file| file.lines(names)).for_each(|line| complain(&line));

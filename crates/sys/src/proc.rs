@@ -23,6 +23,16 @@ pub fn status_field(pid: i32, name: &str) -> Option<String> {
     Some(line.trim().to_string())
 }
 
+/// A set of signals in a thread's status (`SigPnd`, `ShdPnd`, `SigBlk`, `SigIgn`; proc_pid_status(5)).
+pub fn signals(tid: i32, field: &str) -> u64 {
+    u64::from_str_radix(&status_field(tid, field).unwrap_or_default(), 16).unwrap_or(0)
+}
+
+/// Whether a signal waits for a thread that it does not block.
+pub fn gets_signal(tid: i32) -> bool {
+    (signals(tid, "SigPnd") | signals(tid, "ShdPnd")) & !signals(tid, "SigBlk") != 0
+}
+
 /// The process that thread `tid` belongs to.
 pub fn process_of(tid: i32) -> Option<i32> {
     status_field(tid, "Tgid")?.parse().ok()

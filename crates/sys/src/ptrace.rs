@@ -310,6 +310,28 @@ pub fn set_all_registers(tid: i32, to: &Registers) -> io::Result<()> {
     unsafe { ptrace(libc::PTRACE_SETREGS as _, tid, 0, from) }.map(drop)
 }
 
+/// Has a thread make its call again that has ended with EINTR only because the thread was stopped, with the whole time that the call may
+/// take: epoll_wait, sigtimedwait, semop and others that the kernel does not restart (signal(7), "Interruption of system calls and library
+/// functions by stop signals"). Whether it does. The thread is stopped by [`interrupt`].
+///
+/// # Errors
+/// It has ended.
+pub fn repeat_call(tid: i32) -> io::Result<bool> {
+    const EINTR: i32 = -4;
+    let mut registers = all_registers(tid)?;
+    let r = &mut registers.0;
+    // Of 32-bit programs the upper halves say nothing. Both ways into the kernel are repeated two bytes before, as the kernel itself does it.
+    let is_interrupted = r.orig_rax as i32 >= 0 && r.rax as i32 == EINTR;
+    if !is_interrupted || crate::proc::gets_signal(tid) {
+        return Ok(false);
+    }
+    r.rax = r.orig_rax;
+    r.rip = r.rip.wrapping_sub(2);
+    // No call is under way any more: the kernel does nothing about it.
+    r.orig_rax = u64::MAX;
+    set_all_registers(tid, &registers).map(|()| true)
+}
+
 /// The register set of extended states (`include/uapi/linux/elf.h`).
 const NT_X86_XSTATE: u64 = 0x202;
 const GET_REGISTER_SET: libc::c_uint = 0x4204;

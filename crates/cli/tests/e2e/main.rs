@@ -101,6 +101,7 @@ mod scripts;
 mod scripts_recorded;
 mod selection;
 mod session_access;
+mod session_agent;
 mod session_set;
 mod sessions;
 mod several_traces;

@@ -90,17 +90,17 @@ impl Run {
         Functions { enabled, none, heap, probes: Probes(probes), buffer, ..before.unwrap_or(fresh) }
     }
 
-    /// Has the agent injected, and all of this enabled from now on. `named`: functions are named that must be there. Returns where it could
-    /// not be injected.
+    /// Has the agent injected, but for processes that were just `released`, and all of this enabled from now on. `named`: functions are named
+    /// that must be there. Returns where it could not be injected.
     pub(super) fn inject(
         &mut self,
-        functions: Functions,
-        named: bool,
+        (functions, named): (Functions, bool),
+        released: &[i32],
         all: Vec<Enabling>,
         calls_change: bool,
     ) -> Result<Vec<String>> {
         let state = self.pump.source.control(Order::Status)?;
-        let pids = processes(&state.running);
+        let pids: Vec<i32> = processes(&state.running).filter(|pid| !released.contains(pid)).collect();
         let last = state.agents.map_or(0, |agents| agents.numbers);
         let mut injection = Injection::new(&functions, &pids, last)?;
         injection.read();
@@ -135,7 +135,10 @@ impl Run {
         all: &[Enabling],
     ) -> Result<(Agent, Vec<String>)> {
         let known = descendants(pids);
-        let lent = pids.iter().try_for_each(|pid| self.pump.source.control(Order::Lend(*pid)).map(drop));
+        let lent = pids.iter().try_for_each(|pid| match self.pump.source.control(Order::Lend(*pid)) {
+            Err(e) if !sys::process::has_ended(*pid) => Err(e),
+            _ => Ok(()),
+        });
         let had = self.plan.functions.take();
         let free = match had {
             Some(_) => lent.and_then(|()| self.pump.source.control(Order::TakeOut).map(drop)),
@@ -182,10 +185,10 @@ impl Run {
 }
 
 /// The processes of these threads, without trapline.
-fn processes(running: &[i32]) -> Vec<i32> {
+fn processes(running: &[i32]) -> impl Iterator<Item = i32> {
     let there = running.iter().filter(|tid| !sys::process::has_ended(**tid));
     let all: BTreeSet<i32> = there.filter_map(|tid| proc::process_of(*tid)).collect();
-    all.into_iter().filter(|pid| *pid != sys::process::own_pid()).collect()
+    all.into_iter().filter(|pid| *pid != sys::process::own_pid())
 }
 
 /// What these processes have started, and what that has.

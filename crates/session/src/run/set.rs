@@ -112,13 +112,15 @@ impl Run {
             return Err(Error::usage("set", "nothing would be enabled", "name calls, or use stop"));
         }
         let moves = !pids.is_empty() && self.may_inject();
+        let mut released = Vec::new();
         for (gone, pid) in pids {
             self.change_process(pid, gone)?;
+            released.extend(gone.then_some(pid));
         }
         match fresh {
-            Some(functions) => self.inject(functions, true, all, calls_change),
+            Some(functions) => self.inject((functions, true), &released, all, calls_change),
             None if moves && let Some(functions) = self.plan.functions.clone() => {
-                self.inject(functions, false, all, calls_change)
+                self.inject((functions, false), &released, all, calls_change)
             }
             None if texts.is_empty() => Ok(Vec::new()),
             None => self.enable(all, calls_change, Vec::new()).map(|()| Vec::new()),

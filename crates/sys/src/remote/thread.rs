@@ -119,32 +119,14 @@ impl Thread {
         }
     }
 
-    /// Some calls (epoll_wait, sigtimedwait, semop; signal(7)) end with EINTR when a thread is stopped, though no signal comes. The
-    /// thread makes such a call again, with the whole time that it may take.
+    /// Has the thread make its call again that the stop has ended ([`ptrace::repeat_call`]).
     pub(super) fn repeat_call(&self) -> io::Result<()> {
-        const EINTR: i64 = -4;
-        let mut registers = self.registers()?;
-        let is_64_bit = registers.is_64_bit();
-        let r = &mut registers.0;
-        if r.orig_rax as i64 >= 0 && r.rax as i64 == EINTR && is_64_bit && !self.gets_signal() {
-            r.rax = r.orig_rax;
-            r.rip = r.rip.wrapping_sub(2);
-            // No call is under way any more: the kernel does nothing about it.
-            r.orig_rax = u64::MAX;
-            return ptrace::set_all_registers(self.tid, &registers);
-        }
-        Ok(())
+        ptrace::repeat_call(self.tid).map(drop)
     }
 
     /// A set of signals in its status.
     pub(super) fn signals(&self, field: &str) -> u64 {
-        let text = proc::status_field(self.tid, field).unwrap_or_default();
-        u64::from_str_radix(&text, 16).unwrap_or(0)
-    }
-
-    /// Whether a signal waits for it that it does not block.
-    fn gets_signal(&self) -> bool {
-        (self.signals("SigPnd") | self.signals("ShdPnd")) & !self.signals("SigBlk") != 0
+        proc::signals(self.tid, field)
     }
 
     /// Whether it may execute a single instruction: the kernel forces SIGTRAP for that, and where the signal is blocked or ignored, it

@@ -43,8 +43,6 @@ pub(super) struct Page {
     failed_tracer: AtomicI32,
     /// (p) Stops at calls that the kernel did not describe.
     unread: AtomicU64,
-    /// (p) Calls that the attach interrupted for good.
-    interrupted: AtomicU64,
     /// (p) All calls that processes have recorded themselves up to this time are in the ring; 0: none does.
     settled: AtomicU64,
     /// (p) Events that were lost.
@@ -148,11 +146,6 @@ impl<'r> FrontEnd<'r> {
         self.0.unread.load(Ordering::Relaxed)
     }
 
-    /// Calls that the attach interrupted for good.
-    pub fn interrupted(self) -> u64 {
-        self.0.interrupted.load(Ordering::Relaxed)
-    }
-
     /// Events that were lost.
     pub fn dropped(self) -> u64 {
         self.0.dropped.load(Ordering::Relaxed)
@@ -240,11 +233,6 @@ impl<'r> Ptracer<'r> {
         self.0.unread.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a call that the attach interrupted for good.
-    pub fn count_interrupted(self) {
-        self.0.interrupted.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Counts a lost event; `class`: its id.
     pub fn drop_event(self, class: Option<u16>) {
         self.0.dropped.fetch_add(1, Ordering::Relaxed);
@@ -298,7 +286,6 @@ mod tests {
         p.drop_event(Some(u16::MAX));
         p.drop_event(None);
         p.count_unread();
-        p.count_interrupted();
-        assert_eq!((f.dropped(), f.dropped_by_class(), f.unread(), f.interrupted()), (3, vec![(3, 1)], 1, 1));
+        assert_eq!((f.dropped(), f.dropped_by_class(), f.unread()), (3, vec![(3, 1)], 1));
     }
 }

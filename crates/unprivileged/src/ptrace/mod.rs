@@ -289,7 +289,6 @@ impl Backend for Session {
         let trouble = (unread > 0).then(|| format!("PTRACE_GET_SYSCALL_INFO: failed at {unread} stops: {why}"));
         Report {
             losses: self.losses(),
-            interrupted: c.interrupted(),
             killed: self.reaped.is_some() && !self.ring.is_finished(),
             unreadable: self.ring.is_given_up(),
             trouble: trouble.into_iter().collect(),

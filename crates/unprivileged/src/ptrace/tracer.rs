@@ -256,6 +256,9 @@ impl Tracer {
                 match self.mode {
                     Mode::Detaching => {
                         let deliver = if ev == 0 && sig & 0x80 == 0 { sig } else { 0 };
+                        if targets::is_end_of_call(sig, ev) {
+                            let _ = ptrace::repeat_call(s.tid);
+                        }
                         if ptrace::detach(s.tid, deliver).is_ok() {
                             self.threads.remove(&s.tid);
                         }

@@ -123,16 +123,15 @@ impl Tracer {
             self.notice(tid, 1);
         }
         let Some(mut t) = self.threads.remove(&tid) else { return self.resume(tid, 0) };
+        let repeats = ptrace::repeat_call(tid).unwrap_or(false);
         if let Some(p) = &mut t.pending
             && p.caps & CAP_START_UNKNOWN != 0
             && !p.restarting
         {
             match ptrace::call_registers(tid) {
+                _ if repeats => p.restarting = true,
                 Ok((nr, rax)) if nr == p.nr as i64 && events::errno::is_restart(-rax) => p.restarting = true,
                 Ok((nr, rax)) if nr == p.nr as i64 => {
-                    if rax == -4 {
-                        self.control().count_interrupted();
-                    }
                     self.exit(&mut t, rax);
                 }
                 // It ended by itself between the look and the stop; its result is gone.
@@ -202,7 +201,9 @@ impl Tracer {
 
     /// A stop of a thread that is to be let go: the one that was asked for ends its tracing; any other is dealt with first.
     pub(super) fn leaving(&mut self, tid: i32, sig: i32, ev: i32) {
-        if ev != event::STOP {
+        // A call that was interrupted for this ends before the stop.
+        let repeats = is_end_of_call(sig, ev) && ptrace::repeat_call(tid).unwrap_or(false);
+        if ev != event::STOP && !repeats {
             self.stopped(tid, sig, ev);
             let _ = ptrace::interrupt(tid);
             return;
@@ -220,6 +221,12 @@ impl Tracer {
     pub(super) fn seed_fds(&mut self, pid: i32) {
         fds::seed(&mut self.out, pid, time::monotonic(), self.job.fd_details, false);
     }
+}
+
+/// Whether a stop is one at the entry or the end of a call, or one that was asked for: a signal is delivered at none of these.
+pub(super) fn is_end_of_call(sig: i32, ev: i32) -> bool {
+    const TRAP: i32 = 5;
+    matches!((sig, ev), (TRAP, event::STOP)) || sig & 0x80 != 0 && ev == 0
 }
 
 /// Whether a thread of `pid` has ended, or is gone.
