@@ -344,7 +344,7 @@ pub unsafe fn pop(local: &Local, entry: Entry) {
     local.top.store(entry.start(), Relaxed);
 }
 
-/// Puts all return addresses of a thread back, and has its calls not observed from now on. Signals are blocked.
+/// Puts all return addresses of a thread back, and has its calls not observed from now on. Signals are blocked, if that is allowed.
 pub fn abandon(local: &Local) {
     let _locked = lock(local);
     let base = local.base.load(Relaxed);

@@ -29,6 +29,8 @@ const RAW: u64 = 13;
 /// The most bytes of instructions that have room in a stub.
 const MOST: usize = (WORDS - RAW) as usize;
 const INT3: u8 = 0xcc;
+const SHORT_JUMP: u8 = 0xeb;
+const LONG_JUMP: u8 = 0xe9;
 
 /// How a `syscall` is patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -246,15 +248,40 @@ pub fn patches(syscall: u64, way: Way, stub: u64, hole: &[u8]) -> Option<Vec<Pat
             let to = jump(at, stub)?.to_vec();
             let short = i8::try_from(at.wrapping_sub(syscall + SYSCALL) as i64).ok()?;
             let first = Patch { at, old: hole.get(..JUMP as usize)?.to_vec(), new: to };
-            vec![first, Patch { at: syscall, old: INSTRUCTION.to_vec(), new: vec![0xeb, short as u8] }]
+            vec![first, Patch { at: syscall, old: INSTRUCTION.to_vec(), new: vec![SHORT_JUMP, short as u8] }]
         }
     })
+}
+
+/// What the patch at an address has replaced, but for one of a hole. `read` reads memory of the process. None: there is no patch.
+pub fn replaced(at: u64, read: impl Fn(u64, &mut [u8]) -> bool) -> Option<Vec<u8>> {
+    let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_le_bytes);
+    let mut jump = [0; JUMP as usize];
+    let (first, rest) = jump.split_at_mut(INSTRUCTION.len());
+    if !read(at, first) {
+        return None;
+    }
+    if first[0] == SHORT_JUMP {
+        return Some(INSTRUCTION.to_vec());
+    }
+    if first[0] != LONG_JUMP || !read(at + SYSCALL, rest) {
+        return None;
+    }
+    let distance = i32::from_le_bytes(jump[1..].try_into().ok()?);
+    let mut stub = [0; STUB];
+    if !read((at + JUMP).wrapping_add_signed(distance.into()), &mut stub) {
+        return None;
+    }
+    let words = &stub[WORDS as usize..];
+    let (back, from) = (word(&words[..8])?, word(&words[24..])?);
+    let len = back.checked_sub(SYSCALL + at).filter(|_| from == at)?;
+    stub.get(..len as usize).filter(|bytes| bytes.len() >= jump.len()).map(<[u8]>::to_vec)
 }
 
 /// A jump of five bytes.
 fn jump(at: u64, to: u64) -> Option<[u8; JUMP as usize]> {
     let distance = i32::try_from(to.wrapping_sub(at + JUMP) as i64).ok()?;
-    let mut bytes = [0xe9, 0, 0, 0, 0];
+    let mut bytes = [LONG_JUMP, 0, 0, 0, 0];
     bytes[1..].copy_from_slice(&distance.to_le_bytes());
     Some(bytes)
 }
@@ -360,6 +387,38 @@ mod tests {
         assert_eq!(found, [0x1001, 0x1006, 0x1009, 0x100d, 0x100f, 0x100f].map(Some));
         let made = patches(at, Way::Front(front), 0x5000, &[]).unwrap();
         assert_eq!((&made[0].old[..], &made[0].new[5..]), (&read.concat()[..14], &read.concat()[5..14]));
+    }
+
+    #[test]
+    fn what_a_patch_has_replaced_is_found() {
+        let number = number(39);
+        let site = |way| {
+            let hole = if way == Way::Hole(0x1040) { &[0x90; JUMP as usize][..] } else { &[] };
+            let patches = patches(0x1005, way, 0x5000, hole).unwrap();
+            let stub = stub(0x5000, 0x1005, way, 1).unwrap();
+            let mut memory: Vec<(u64, Vec<u8>)> = patches.iter().map(|p| (p.at, p.new.clone())).collect();
+            memory.push((0x5000, stub.to_vec()));
+            (patches, memory)
+        };
+        let read = |memory: &[(u64, Vec<u8>)], at: u64, bytes: &mut [u8]| {
+            let found =
+                memory.iter().find_map(|(from, all)| all.get(at.checked_sub(*from)? as usize..)?.get(..bytes.len()));
+            found.is_some_and(|found| {
+                bytes.copy_from_slice(found);
+                true
+            })
+        };
+        for way in [Way::Front(number), Way::Hole(0x1040)] {
+            let (patches, memory) = site(way);
+            let patch = patches.last().unwrap();
+            let found = replaced(patch.at, |at, bytes| read(&memory, at, bytes));
+            assert_eq!(found.as_ref(), Some(&patch.old), "{way:?}");
+            // What was not patched, or leads elsewhere, is left alone.
+            let plain = [(patch.at, patch.old.clone())];
+            assert_eq!(replaced(patch.at, |at, bytes| read(&plain, at, bytes)), None, "{way:?}");
+        }
+        let elsewhere = [(0x1000, jump(0x1000, 0x5000).unwrap().to_vec()), (0x5000, vec![0x90; STUB])];
+        assert_eq!(replaced(0x1000, |at, bytes| read(&elsewhere, at, bytes)), None);
     }
 
     #[test]

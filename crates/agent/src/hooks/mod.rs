@@ -11,7 +11,7 @@ pub mod signals;
 
 use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
-use crate::thread::{Local, local};
+use crate::thread::{ABANDONED, Local, local};
 use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots, vectors};
 use abi::message::{HOOKS, Hook};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
@@ -199,10 +199,12 @@ extern "C" fn before_prctl(option: u64, first: u64, second: u64) {
 /// The thread will be allowed next to nothing, or no time stamps (SECCOMP_MODE_STRICT, PR_TSC_SIGSEGV), or its calls become signals
 /// (PR_SET_SYSCALL_USER_DISPATCH): its calls are no longer observed, and it returns to the program itself, not to stubs.
 fn lose_all(local: &Local) {
-    if let Some(mask) = permits::block() {
+    if local.busy.load(Relaxed) != ABANDONED {
+        // Another thread may have come here before: then signals are not blocked, and their handlers find the thread abandoned.
+        let mask = permits::block();
         chunks::give_up(local);
         shadow::abandon(local);
-        kernel::set_mask(mask);
+        permits::unblock(mask);
     }
     permits::forbid(RECORDS | TALK);
 }

@@ -30,6 +30,7 @@ mod death;
 mod debugger;
 mod debuginfod;
 mod delivery;
+mod dispatched;
 mod drain;
 mod empty;
 mod ending;

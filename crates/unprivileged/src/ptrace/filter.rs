@@ -30,6 +30,15 @@ pub fn added(p: &Pending) -> Option<bool> {
     }
 }
 
+/// Whether a call that has succeeded turns calls of its thread into signals, but for those that are made in a range of addresses.
+pub fn dispatches(p: &Pending) -> bool {
+    const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
+    const PR_SYS_DISPATCH_OFF: u64 = 0;
+    // A 32-bit program has no calls that it records itself.
+    let native = p.schema.id != C_RAW.id && p.nr == FILTER_CALLS[0];
+    native && p.args[0] == PR_SET_SYSCALL_USER_DISPATCH && p.args[1] != PR_SYS_DISPATCH_OFF
+}
+
 /// What trapline's filter says of each number: calls that are wanted stop, but where a process records them itself (`rows`); so do the
 /// restart of any of them, those that add a filter, and clone3, which may make a thread that is not traced; and where rows say what descriptors are,
 /// calls after which names are other ones.

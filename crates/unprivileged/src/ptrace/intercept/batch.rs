@@ -55,7 +55,7 @@ impl Batch {
                 if alone {
                     pages.put(patch.at, &patch.new);
                 } else {
-                    write(tid, patch)?;
+                    write(tid, patch.at, &patch.new)?;
                 }
             }
             made.insert(from);
@@ -118,10 +118,16 @@ impl Pages {
     }
 }
 
-/// Makes a patch, while other threads may execute what is there: the first byte is a breakpoint until the others are there.
-fn write(tid: i32, patch: &Patch) -> io::Result<()> {
+/// Writes bytes, while other threads may execute what is there: the first byte is a breakpoint until the others are there.
+fn write(tid: i32, at: u64, bytes: &[u8]) -> io::Result<()> {
     const INT3: u8 = 0xcc;
-    ptrace::write_bytes(tid, patch.at, &[INT3])?;
-    ptrace::write_bytes(tid, patch.at + 1, &patch.new[1..])?;
-    ptrace::write_bytes(tid, patch.at, &patch.new[..1])
+    ptrace::write_bytes(tid, at, &[INT3])?;
+    ptrace::write_bytes(tid, at + 1, &bytes[1..])?;
+    ptrace::write_bytes(tid, at, &bytes[..1])
+}
+
+/// Puts back what the patch at an address has replaced, if it is there.
+pub fn undo(tid: i32, at: u64) -> io::Result<()> {
+    let read = |at: u64, bytes: &mut [u8]| sys::mem::read(tid, at, bytes).is_ok_and(|read| read == bytes.len());
+    calls::replaced(at, read).map_or(Ok(()), |bytes| write(tid, at, &bytes))
 }

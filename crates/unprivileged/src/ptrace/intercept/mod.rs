@@ -95,7 +95,7 @@ struct Image {
     parts: usize,
     /// There are no more.
     full: bool,
-    /// Memory is not to be had, or `gs` is the program's.
+    /// Memory is not to be had, `gs` is the program's, or what was patched was put back.
     refused: bool,
     sites: HashMap<u64, Site>,
     areas: Areas,
@@ -349,6 +349,20 @@ impl Intercept {
     /// A process has executed another program, or has ended.
     pub fn forget(&mut self, pid: i32) {
         self.images.remove(&pid);
+    }
+
+    /// Where a call is made decides whether it is one (Syscall User Dispatch): those of this process are made where the program has them from now on. The
+    /// thread is stopped; others may be in stubs, and leave them as ever.
+    pub fn put_back(&mut self, (pid, tid): (i32, i32)) {
+        let mut image = self.images.entry(pid).or_default().borrow_mut();
+        image.refused = true;
+        for at in &image.patched {
+            // Nothing leads to a hole then.
+            if image.areas.of_hole(*at).is_none() {
+                // What cannot be written is not mapped any more.
+                let _ = batch::undo(tid, *at);
+            }
+        }
     }
 
     /// The program's address for a thread that is in a stub or a hole; none: it is in neither.

@@ -173,6 +173,11 @@ impl Tracer {
         }
         if self.job.filtered && ret >= 0 {
             self.note_refusals(t, &p);
+            if filter::dispatches(&p)
+                && let Some(code) = &mut self.intercept
+            {
+                code.put_back((t.pid, t.tid));
+            }
         }
         if CHANGE_ROOT.contains(&p.nr) && ret >= 0 {
             self.look_at_root(t);
