@@ -90,6 +90,7 @@ pub fn renew(local: &Local) {
         }
         return;
     }
+    BORN.store(FORKED.load(Relaxed), Relaxed);
     let page = detach(local);
     thread::identify_again(local);
     for field in [&local.sequence, &local.chunk] {
@@ -107,6 +108,21 @@ pub fn renew(local: &Local) {
         unsafe { kernel::unmap(page, PAGE) };
     }
     mine();
+}
+
+/// The time of the last fork of this process or, in a child that has not forked, of its parent.
+static FORKED: AtomicU64 = AtomicU64::new(0);
+/// In a child of fork that has asked for memory, the time of the fork.
+static BORN: AtomicU64 = AtomicU64::new(0);
+
+/// The process is about to fork.
+pub fn before_fork() {
+    FORKED.fetch_max(kernel::tsc(), Relaxed);
+}
+
+/// When the process began, if it is a child of fork: what was called before, its parent has called.
+pub fn born() -> u64 {
+    if is_new() { FORKED.load(Relaxed) } else { BORN.load(Relaxed) }
 }
 
 /// How many forks the process, or its parent before it was one, has made.

@@ -149,8 +149,9 @@ fn is_written_late(word: u64) -> bool {
     flags != 0 && word as u32 & WRITTEN == 0 || flags & STATE == LATE
 }
 
-/// Passes the calls that have not been written, up to that of an entry, lowest first, with their times and functions.
-pub fn write_entries(local: &Local, last: Entry, mut write: impl FnMut(u64, u32)) {
+/// Passes the calls that have not been written, up to that of an entry, lowest first, with their times and functions. Those of a parent, from
+/// before the time `born`, are the parent's to write.
+pub fn write_entries(local: &Local, last: Entry, born: u64, mut write: impl FnMut(u64, u32)) {
     let (base, top) = (local.base.load(Relaxed), last.start() + ENTRY);
     // Timed entries are written from the bottom up, so those that are not are at the top, with barriers and those of other stubs.
     let mut at = top;
@@ -173,7 +174,7 @@ pub fn write_entries(local: &Local, last: Entry, mut write: impl FnMut(u64, u32)
         let entry = Entry::at(local, at);
         if let Some(number) = pending(entry.word()) {
             entry.set_word(written(entry.word()));
-            if number != 0 {
+            if number != 0 && entry.time() >= born {
                 write(entry.time(), number);
             }
         }

@@ -5,7 +5,7 @@ use crate::entries::Entry;
 use crate::sites::Site;
 use crate::thread::Local;
 use crate::tracers::{self, Slot, Tracer};
-use crate::{chunks, counts, entries, kernel, permits, sites};
+use crate::{child, chunks, counts, entries, kernel, permits, sites};
 use abi::built_in::Kind;
 use abi::stub::Variant;
 use abi::thread::{CUR, END, HIGH, RECORDED, WRITTEN};
@@ -171,7 +171,7 @@ pub fn write_late(local: &Local, entry: Entry, word: u32) {
     }
     let now = kernel::tsc();
     let mask = kernel::block();
-    entries::write_entries(local, entry, |tsc, function| chunks::emit(local, tsc, function << 1, mask));
+    entries::write_entries(local, entry, child::born(), |tsc, function| chunks::emit(local, tsc, function << 1, mask));
     chunks::emit(local, now, word, mask);
     kernel::set_mask(mask);
 }

@@ -123,8 +123,9 @@ before! {
 /// A child would write to the chunk of its parent's thread: the thread gives it up before. And its memory must not look abandoned there.
 extern "C" fn before_fork() {
     let local = local();
-    if let Some(slot) = slots::at(local.place.load(Relaxed)).filter(|_| permits::records()) {
-        slot.forks();
+    if permits::records() {
+        child::before_fork();
+        slots::at(local.place.load(Relaxed)).into_iter().for_each(|slot| slot.forks());
     }
     heap::before_fork(local);
     if local.chunk.load(Relaxed) != 0 {

@@ -130,9 +130,16 @@ const THROWING: [&str; 13] = [
 #[test]
 fn calls_end_where_exceptions_leave_them() {
     // gdb does not show callers that have made a tail call.
-    let small = ["-g", "-Os", "-fno-optimize-sibling-calls"];
-    for (name, flags) in [("leaves_by_exceptions", &["-g"][..]), ("leaves_by_exceptions_Os", &small)] {
-        if let Some(program) = compiled(name, "leaves_by_exceptions.cc", flags) {
+    let ways: [(&str, &str, &[&str]); 4] = [
+        ("g++", "leaves_by_exceptions", &["-O1"]),
+        ("g++", "leaves_by_exceptions_small", &["-Os", "-fno-optimize-sibling-calls"]),
+        // The unwinder and the C++ library are the program's own.
+        ("g++", "leaves_by_exceptions_alone", &["-O1", "-static-libgcc", "-static-libstdc++"]),
+        ("clang++", "leaves_by_exceptions_clang", &["-O1", "-fno-optimize-sibling-calls"]),
+    ];
+    for (compiler, name, flags) in ways {
+        let flags = [flags, &["-g", "-pthread", "-Wno-attributes"]].concat();
+        if let Some(program) = testkit::compile(compiler, name, "leaves_by_exceptions.cc", &flags) {
             as_gdb_counts(&program, &THROWING);
         }
     }
@@ -167,21 +174,34 @@ fn calls_end_where_jumps_leave_them() {
 
 #[test]
 fn what_follows_a_call_that_was_left_is_not_in_it() {
-    let Some(program) = compiled("leaves_by_exceptions", "leaves_by_exceptions.cc", &["-g"]) else { return };
-    let recorded = record(&[], &[&program]);
-    let folded = recorded.shown("folded");
-    assert!(folded.lines().any(|l| l.starts_with("main;work;all;below")), "{folded}");
-    assert!(!folded.lines().any(|l| l.contains("thrower;") || l.contains("catches;below")), "{folded}");
-    let tree = recorded.shown("tree");
-    assert!(tree.contains("thrower();") && !tree.contains("without a recorded return"), "{tree}");
+    let ways = [
+        ("leaves_by_exceptions_shown", "leaves_by_exceptions.cc", "main;work;all;below", "thrower", "catches;below"),
+        ("leaves_by_jumps_shown", "leaves_by_jumps.c", "main;all;below", "jumper", "sets;below"),
+        ("leaves_by_panics", "leaves_by_panics.rs", "main;all;below", "thrower", "catches;below"),
+    ];
+    for (name, source, wanted, leaves, wrong) in ways {
+        let Some(program) = compiled(name, source, &["-g"]) else { continue };
+        let recorded = record(&[], &[&program]);
+        let folded = recorded.shown("folded");
+        assert!(folded.lines().any(|l| l.contains(wanted)), "{folded}");
+        let inside = format!("{leaves};below");
+        assert!(!folded.lines().any(|l| l.contains(&inside) || l.contains(wrong)), "{folded}");
+        let tree = recorded.shown("tree");
+        assert!(tree.contains(leaves) && !tree.contains("without a recorded return"), "{tree}");
+    }
 }
 
 #[test]
 fn a_chain_of_tail_calls_has_all_its_records() {
-    let Some(program) = compiled("tail_chains", "tail_chains.c", &["-O2"]) else { return };
+    let with = |compiler, name, flags: &[&str]| testkit::compile(compiler, name, "tail_chains.c", flags);
+    let Some(program) = with("gcc", "tail_chains", &["-O2"]) else { return };
+    let small = with("gcc", "tail_chains_small", &["-Os", "-fcf-protection"]);
+    let clang = with("clang", "tail_chains_clang", &["-O2", "-Wno-unknown-attributes"]);
+    let lengths = [63u64, 64, 65, 1000].map(|n| (&program, n)).into_iter();
+    let runs: Vec<_> = lengths.chain(small.iter().chain(&clang).map(|program| (program, 65))).collect();
     for options in [&[][..], &["-t", "1ns"]] {
-        for n in [63u64, 64, 65, 1000] {
-            let recorded = record(options, &[&program, &n.to_string()]);
+        for (program, n) in &runs {
+            let recorded = record(options, &[program, &n.to_string()]);
             let functions = ["even", "odd", "one", "two", "three", "last", "twice", "main"];
             let edges = recorded.edges(&functions);
             let of = |name: &str| edges.iter().filter(|((_, callee), _)| callee == name).map(|(_, n)| n).sum::<u64>();
@@ -227,4 +247,36 @@ fn with_a_minimum_the_first_calls_of_threads_have_their_times() {
         assert!(right, "{name} {calls:?}");
     }
     assert!(recorded.calls("brief").is_empty());
+}
+
+/// Times as they are without a minimum too, and each call once: what a child of fork returns from, its parent has called.
+#[test]
+fn with_a_minimum_children_have_their_own_calls() {
+    let ways: [(&str, &str, &[&str]); 2] =
+        [("g++", "slow_in_children", &["-O2"]), ("clang++", "slow_in_children_clang", &["-O1", "-Wno-attributes"])];
+    for (compiler, name, flags) in ways {
+        let flags = [flags, &["-pthread"]].concat();
+        let Some(program) = testkit::compile(compiler, name, "slow_in_children.cc", &flags) else { continue };
+        for options in [&[][..], &["-t", "5ms"]] {
+            let all = record(options, &[&program]).json("calls-json");
+            for (name, wanted) in [
+                ("slow", &[20, 20, 20, 20, 20, 20, 30][..]),
+                ("outer", &[20, 20, 20, 30]),
+                ("child", &[30]),
+                ("forks", &[30]),
+                ("returns_twice", &[40]),
+                ("around", &[40]),
+                ("main", &[60]),
+            ] {
+                let (calls, ends): (Vec<&Value>, Vec<&Value>) =
+                    all.iter().filter(|call| call["function"] == name).partition(|call| call["duration_ns"].is_u64());
+                let mut times: Vec<u64> = calls.iter().map(|call| milliseconds(call)).collect();
+                times.sort_unstable();
+                let right = times.len() == wanted.len() && times.iter().zip(wanted).all(|(ms, least)| ms >= least);
+                // The child's returns from three calls.
+                let returns = usize::from(["returns_twice", "around", "main"].contains(&name));
+                assert!(right && ends.len() == returns, "{options:?} {name} {calls:?} {ends:?}");
+            }
+        }
+    }
 }
