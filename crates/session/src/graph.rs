@@ -67,10 +67,10 @@ pub fn run_with(ask: &Ask, chosen: Chosen) -> Result<Status> {
     let dir = dir.unwrap_or_else(|| temporary.as_ref().map_or_else(PathBuf::new, |t| t.dir.join("trace")));
     let keep = record::recorder(ask, dir.clone(), &mut plan, &selection, false, Clocks::session(&ask.format))?;
     let run = Run::through(ask, plan, &why, selection, show::Views::new(), Some(keep), None)?;
-    run.finish_with(ask, |_, events, report| {
+    run.finish_with(ask, |plan, events, report| {
         let shown = match events {
             0 => {
-                complain(&nothing::calls(report, !ask.target.attach.is_empty()));
+                complain(&nothing::calls(plan, report));
                 Ok(())
             }
             _ if wanted.is_empty() => Ok(()),

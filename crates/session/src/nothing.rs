@@ -7,20 +7,27 @@ use engine::target::Target;
 /// Lines about the agent's part of a request, where it has recorded nothing at all.
 pub fn lines(plan: &Plan, report: &Report) -> Vec<String> {
     let attached = matches!(plan.target, Target::Pids(_));
-    let calls = plan.functions.as_ref().filter(|f| !f.none).map(|_| calls(report, attached));
+    let calls = plan.functions.as_ref().filter(|f| !f.none).map(|_| calls(plan, report));
     let heap = plan.heap().filter(|h| !h.only_stacks).map(|h| allocations(attached, h.sample > 0));
     calls.into_iter().chain(heap).collect()
 }
 
 /// Why no call of a function was recorded.
-pub fn calls(report: &Report, attached: bool) -> String {
+pub fn calls(plan: &Plan, report: &Report) -> String {
     if report.traced == 0 && !report.trouble.is_empty() {
         // Why, it says there.
         return "no call of a function was recorded: no process was traced".to_string();
     }
+    if report.losses.total > 0 {
+        return format!("no call of a function was recorded: {} events were dropped", report.losses.total);
+    }
     let patched: usize = report.planned.iter().map(|file| file.patched).sum();
-    let why = match (patched, attached) {
+    let minimum = plan.functions.as_ref().and_then(|f| f.minimum);
+    let why = match (patched, matches!(plan.target, Target::Pids(_))) {
         (0, _) => "no function could be patched".to_string(),
+        (n, _) if minimum.is_some() => {
+            format!("functions patched: {n}, entered: none that has taken as long as -t says")
+        }
         (n, true) => {
             format!("functions patched: {n}, entered: none; what runs already is seen when it is called again")
         }

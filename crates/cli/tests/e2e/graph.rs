@@ -194,6 +194,53 @@ fn a_function_is_found_by_any_of_its_names() {
     }
 }
 
+/// Of the C library, and of a library whose functions have weak names, hidden ones, and versions; with symbols for the linker alone, too.
+#[test]
+fn functions_of_libraries_are_found_by_any_of_their_names() {
+    let found = |name: &str, program: &str| {
+        let out = graph(User::Me, &["-q", "--lib", "-F", name, "--as", "functions-json", "--", program]);
+        assert_eq!(out.code(), 0, "{name}: {}", out.stderr);
+        let lines = out.out().lines().filter_map(|l| serde_json::from_str::<Value>(l).ok()).collect::<Vec<_>>();
+        let row = |v: &Value| Some((v["function"].as_str()?.to_string(), v["calls"].as_u64()?));
+        lines.iter().filter_map(row).collect::<Vec<_>>()
+    };
+    if let Some(program) = testkit::compile("gcc", "calls_libc", "calls_libc.c", &["-O1", "-fno-builtin"]) {
+        for name in ["write", "read", "open", "close", "printf", "getpid", "realloc", "qsort", "nanosleep"] {
+            let rows = found(name, &program);
+            assert!(rows.contains(&(name.to_string(), 1)), "{name}: {rows:?}");
+        }
+    }
+    let versions =
+        concat!("-Wl,--version-script=", env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/named_twice.map");
+    for (n, more) in [&["-O1"][..], &["-Os", "-s"]].into_iter().enumerate() {
+        let flags = [more, &["-DLIBRARY", "-shared", "-fPIC", versions]].concat();
+        let Some(library) = testkit::compile("gcc", &format!("libnamed{n}.so"), "named_twice.c", &flags) else {
+            return;
+        };
+        let Some(program) =
+            testkit::compile("gcc", &format!("named{n}"), "named_twice.c", &["-O1", "-Wl,--no-as-needed", &library])
+        else {
+            return;
+        };
+        let stripped = more.contains(&"-s");
+        for (name, shown, calls) in [
+            ("lib_write", "lib_write", 1),
+            ("__lib_write", "lib_write", 1),
+            ("lib_close", "lib_close", 2),
+            ("lib_close64", "lib_close", 2),
+            ("lib_close_hidden", "lib_close", 2),
+            ("lib_seek_old", "lib_seek", 1),
+        ] {
+            if stripped && (name.ends_with("hidden") || name.ends_with("old")) {
+                continue;
+            }
+            assert_eq!(found(name, &program), [(shown.to_string(), calls)], "{name} {more:?}");
+        }
+        // Two functions.
+        assert_eq!(found("lib_seek", &program).iter().map(|(_, n)| n).sum::<u64>(), 2, "{more:?}");
+    }
+}
+
 #[test]
 fn what_is_not_traced_says_why() {
     let Some(program) = compiled("aliased", "small_and_aliased.c", &[]) else { return };
@@ -210,6 +257,8 @@ fn what_is_not_traced_says_why() {
         assert!(out.stderr.contains(&format!("trapline: {probe}: {why}")), "{}", out.stderr);
         fs::remove_dir_all(&dir).expect("removed");
     }
+    let out = graph(User::Me, &["-t", "1h", "--", &program]);
+    assert!(out.stderr.contains("entered: none that has taken as long as -t says"), "{}", out.stderr);
     // A loop that runs already; named twice it is one process.
     let mut run = lab::start(&mut lab::as_user(User::Me, &[&program, "loop"]));
     let pid = run.pid().to_string();
