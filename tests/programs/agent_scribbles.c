@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static unsigned long state;
@@ -53,6 +54,18 @@ int main(int argc, char **argv) {
                 header[1] = 1000000 + random32() % 100000, header[2] = round;
                 header[8] = random32(), header[9] = random32();
                 header[0] = 2;
+            }
+            break;
+        case 6: /* the files that it has open, cut off */
+            for (int fd = 3; fd < 64; fd++)
+                if (ftruncate(fd, 0)) continue;
+            break;
+        case 7: /* memory that is read only, or gone, from a child that shares it */
+            if (round % 50 == 0 && fork() == 0) {
+                memset((void *)from, 0xee, 8192);
+                munmap((void *)(from + 4096), len - 4096);
+                for (int i = 0; i < 200; i++) work(i);
+                _exit(0);
             }
             break;
         }

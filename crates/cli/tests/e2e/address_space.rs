@@ -98,3 +98,40 @@ fn many_open_calls() {
         }
     }
 }
+
+/// A program that allocates until there is no more ends as without trapline, and gets nearly as many blocks.
+#[test]
+fn what_a_limit_leaves_is_the_programs() {
+    const KILOBYTES: u64 = 400_000;
+    const BLOCK: u64 = 100_000;
+    let Some(program) = testkit::compile("g++", "fills_memory", "fills_memory.cc", &["-O1", "-pthread"]) else {
+        return;
+    };
+    let dir = lab::scratch();
+    for how in ["malloc", "new", "realloc"] {
+        let script = format!("ulimit -v {KILOBYTES}; exec {program} {how}");
+        let bare = lab::run(&mut lab::as_user(User::Me, &["sh", "-c", &script]));
+        let blocks = |said: &str| said.lines().next().and_then(|l| l.parse::<u64>().ok());
+        let wanted = blocks(&bare.stderr).unwrap_or_else(|| panic!("{}", bare.stderr));
+        let json = dir.join(how).display().to_string();
+        let heap = ["heap", "-q", "--as", &format!("json={json}")];
+        for mode in modes(&dir).map(|m| m.to_vec()).chain([heap.map(str::to_string).to_vec()]) {
+            // With a minimum, the stack of each of ten threads is mapped as a whole.
+            if mode.iter().any(|o| o == "-t") && how == "new" {
+                continue;
+            }
+            let argv = [mode.clone(), ["--", "sh", "-c", &script].map(str::to_string).to_vec()].concat();
+            let out = lab::run(&mut lab::trapline(User::Me, &argv));
+            let got = blocks(&out.stderr).unwrap_or_else(|| panic!("{mode:?} {how}: {}", out.stderr));
+            assert_eq!(out.code(), bare.code(), "{mode:?} {how}: {}", out.stderr);
+            assert!((wanted - (64 << 20) / BLOCK..=wanted).contains(&got), "{mode:?} {how}: {got} of {wanted}");
+            let Ok(report) = std::fs::read(&json) else { continue };
+            let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+            let total = report["total"]["blocks"].as_u64().expect("a number");
+            // Those of the shell, the C++ library and realloc's first ones are beside.
+            assert!((got..=2 * got + 200).contains(&total), "{how}: {total} recorded, {got} made");
+        }
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir(&dir).expect("a directory");
+    }
+}

@@ -189,21 +189,24 @@ fn every_family_of_decoders_runs() {
     });
 }
 
-/// The last call of the program, in which it ends, is a 32-bit one too.
+/// The last call of the program, in which it ends, is a 32-bit one too: of a 64-bit program, and of one of 32 bits.
 #[test]
 fn a_program_that_ends_by_a_32_bit_call() {
-    let Some(program) = testkit::compile("gcc", "int80", "int80.s", &["-nostdlib", "-static"]) else { return };
-    if lab::run(&mut lab::as_user(User::Me, &[&program])).status.code() != Some(7) {
-        return lab::skip("kernel:ia32", "this kernel takes no 32-bit calls");
+    for (name, more) in [("int80", None), ("int80_of_32_bits", Some("-m32"))] {
+        let flags: Vec<&str> = ["-nostdlib", "-static"].into_iter().chain(more).collect();
+        let Some(program) = testkit::compile("gcc", name, "int80.s", &flags) else { return };
+        if lab::run(&mut lab::as_user(User::Me, &[&program])).status.code() != Some(7) {
+            return lab::skip("kernel:ia32", "this kernel takes no 32-bit calls");
+        }
+        each_backend(|user| {
+            let t = trace(user, &[], &[&program]);
+            assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (7, "hi\n"), "{}", t.text());
+            assert_eq!(t.one("write@i386(0x1, ").result(), "3");
+            assert_eq!(t.one("exit@i386(0x7, ").result(), "?");
+            assert_eq!(t.lines.iter().filter(|l| l.is_call()).count(), 3, "{}", t.text());
+            trace(user, &["-e", "write"], &[&program]).lacks("write");
+        });
     }
-    each_backend(|user| {
-        let t = trace(user, &[], &[&program]);
-        assert_eq!((t.outcome.code(), t.outcome.out().as_str()), (7, "hi\n"), "{}", t.text());
-        assert_eq!(t.one("write@i386(0x1, ").result(), "3");
-        assert_eq!(t.one("exit@i386(0x7, ").result(), "?");
-        assert_eq!(t.lines.iter().filter(|l| l.is_call()).count(), 3, "{}", t.text());
-        trace(user, &["-e", "write"], &[&program]).lacks("write");
-    });
 }
 
 #[test]

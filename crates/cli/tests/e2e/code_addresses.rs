@@ -16,7 +16,7 @@ fn same(program: &str, options: &[&str]) -> String {
 
 #[test]
 fn gotos_and_tables() {
-    let ways: [(&str, &[&str]); 7] = [
+    let ways: [(&str, &[&str]); 8] = [
         ("gcc", &["-Os"]),
         ("gcc", &["-Os", "-no-pie", "-fno-pie"]),
         ("gcc", &["-O2"]),
@@ -24,6 +24,8 @@ fn gotos_and_tables() {
         ("gcc", &["-Os", "-fcf-protection"]),
         ("clang", &["-Os"]),
         ("clang", &["-O2", "-no-pie", "-fno-pie"]),
+        // Addresses in data that the loader finds in a bitmap, not in a table.
+        ("gcc", &["-Os", "-Wl,-z,pack-relative-relocs"]),
     ];
     for (i, (compiler, flags)) in ways.iter().enumerate() {
         let program = testkit::compile(compiler, &format!("code_addresses_{i}"), "code_addresses.c", flags);

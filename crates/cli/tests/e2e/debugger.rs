@@ -178,3 +178,42 @@ fn a_debugger_attaches_to_a_process_that_trapline_has_attached_to() {
     assert_eq!(functions(&text).last().map(String::as_str), Some("main"), "{text}");
     assert!(!text.contains("/proc/self/fd/"), "{text}");
 }
+
+/// Breakpoints at functions by their names are hit as often as without trapline, wherever the debugger puts them.
+#[test]
+fn breakpoints_by_name_are_hit_as_often() {
+    const FUNCTIONS: [&str; 5] = ["Square::area", "Circle::area", "leaf", "catches", "deep"];
+    if !lab::has("gdb") {
+        return lab::skip("package:gdb", "no debugger");
+    }
+    let breaks = FUNCTIONS.map(|f| format!("break {f}"));
+    let ignore: Vec<String> = (1..=FUNCTIONS.len()).map(|n| format!("ignore {n} 100000")).collect();
+    let ways = [
+        ("debugged_names", &["-O2"][..]),
+        ("debugged_names_o0", &["-O0", "-fcf-protection"]),
+        ("debugged_names_small", &["-Os"]),
+    ];
+    for (name, flags) in ways {
+        let Some(program) = testkit::compile("g++", name, "debugged_names.cc", &[flags, &["-g"]].concat()) else {
+            return;
+        };
+        let debugged = |command: Command| {
+            let (mut child, input, pid) = ready(command);
+            let go = format!("shell echo >/proc/{pid}/fd/0");
+            let commands = breaks.iter().chain(&ignore).map(String::as_str);
+            let commands: Vec<&str> = commands.chain([&*go, "continue", "info breakpoints"]).collect();
+            let text = gdb(&pid, &commands);
+            drop(input);
+            let status = child.wait().expect("its end");
+            let hits = text.lines().filter_map(|l| l.split_once("already hit ")).map(|(_, n)| n.to_string());
+            (status.code(), hits.collect::<Vec<_>>(), text)
+        };
+        let mut alone = Command::new(&program);
+        alone.arg(CALLS);
+        let alone = debugged(alone);
+        assert!(alone.0 > Some(0) && alone.1.len() == FUNCTIONS.len(), "{name} {}", alone.2);
+        let argv = ["graph", "-q", "--as", "functions=/dev/null", "--", &program, CALLS];
+        let traced = debugged(lab::trapline(User::Me, &argv));
+        assert_eq!((traced.0, &traced.1), (alone.0, &alone.1), "{name} {}", traced.2);
+    }
+}

@@ -254,6 +254,26 @@ fn a_filter_is_inherited() {
     }
 }
 
+/// Faults of five kinds in the first instructions of functions, by which handlers leave them.
+#[test]
+fn faults_whose_handlers_throw() {
+    let ways: [(&str, &str, &[&str]); 4] = [
+        ("g++", "faults_small", &["-Os"]),
+        ("g++", "faults_whole", &["-O3", "-flto", "-fcf-protection", "-static-libgcc", "-static-libstdc++"]),
+        ("clang++", "faults_clang", &["-O2"]),
+        ("clang++", "faults_frames", &["-O0", "-fcf-protection"]),
+    ];
+    for (compiler, name, flags) in ways {
+        let flags = [flags, &["-fnon-call-exceptions", "-pthread"]].concat();
+        let Some(program) = testkit::compile(compiler, name, "faults_that_throw.cc", &flags) else { continue };
+        same(&[&program], &[]);
+        same(&[&program], &["-t", "1ns"]);
+        if name == "faults_small" {
+            same(&[&program], &["--args", "--lib"]);
+        }
+    }
+}
+
 /// Programs that start another one: its environment and its status are as without trapline.
 #[test]
 fn wrappers() {

@@ -383,18 +383,51 @@ fn functions_that_are_bound_when_they_are_called() {
     let Some(library) = built("libbound_lazily.so", &["-DLIBRARY", "-shared", "-fPIC", "-O1", "-g"]) else { return };
     let Some(p) = built("bound_lazily", &["-O1", "-g", "-Wl,--no-as-needed", &library, "-Wl,-z,lazy"]) else { return };
     // A stack that comes before the tables of a library that was mapped just now ends where they end, in the kernel.
-    let whole = |user| {
-        let r = record(user, &["-e", "getppid ustack"], &[&p]);
+    let whole = |user, command: &[&str]| {
+        let r = record(user, &["-e", "getppid ustack"], command);
         assert_eq!(r.outcome.code(), 0, "{}", r.outcome.stderr);
         let text = r.report(&[]).out();
         let at = |name: &str| text.lines().position(|l| l.contains(&format!("({name}")));
         assert!(at("chooses").is_some(), "{text}");
         at("chooses") < at("main") && at("main") < at("_start")
     };
+    // The loader has a stub for each instruction that saves registers: xsavec, xsave, fxsave.
+    let tunables = ["", "GLIBC_TUNABLES=glibc.cpu.hwcaps=-XSAVEC", "GLIBC_TUNABLES=glibc.cpu.hwcaps=-XSAVEC,-XSAVE"];
     lab::each_backend(|user| {
         let times = if user == User::Kernel { 8 } else { 1 };
-        assert!((0..times).any(|_| whole(user)), "no stack reaches _start");
+        for tunable in tunables {
+            let command = ["env", tunable, &p];
+            let command = if tunable.is_empty() { &command[2..] } else { &command };
+            assert!((0..times).any(|_| whole(user, command)), "{tunable}: no stack reaches _start");
+        }
     });
+}
+
+/// The same by samples of page faults below that stub, and without it, where everything is bound at the start.
+#[test]
+fn faults_in_functions_that_are_bound_when_they_are_called() {
+    let built = |name, flags: &[&str]| lab::compiled(name, "bound_lazily.c", flags);
+    let Some(library) = built("libbound_lazily.so", &["-DLIBRARY", "-shared", "-fPIC", "-O1", "-g"]) else { return };
+    let link = ["-O1", "-g", "-Wl,--no-as-needed", &library];
+    let Some(lazy) = built("bound_lazily", &[&link[..], &["-Wl,-z,lazy"]].concat()).filter(|_| possible()) else {
+        return;
+    };
+    let Some(now) = built("bound_now", &[&link[..], &["-Wl,-z,now"]].concat()) else { return };
+    for (program, outermost) in [(&lazy, "main"), (&now, "dl_main")] {
+        let whole = || {
+            let args = ["profile", "-q", "-e", "software:page-faults:1", "--as", "folded", "--", program.as_str()];
+            let out = lab::run(&mut lab::trapline(User::Me, &args));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+            let shown = out.out();
+            let below = |l: &&str| l.contains(";chooses ") || l.contains(";chooses_") || l.starts_with("chooses ");
+            let inside: Vec<&str> = shown.lines().filter(below).collect();
+            let count = |l: &&&str| l.rsplit_once(' ').and_then(|(_, n)| n.parse::<u64>().ok()).unwrap_or(0);
+            assert!(inside.iter().map(|l| count(&l)).sum::<u64>() >= 60, "{program} {shown}");
+            assert!(!shown.lines().any(|l| l.starts_with("_dl_runtime_resolve")), "{program} {shown}");
+            inside.iter().all(|l| l.split(';').any(|f| f == outermost))
+        };
+        assert!((0..8).any(|_| whole()), "{program}: stacks do not reach {outermost}");
+    }
 }
 
 /// Thousands of processes that fork, execute and end, while others keep the processors busy: each event has its stack, or is counted, and
