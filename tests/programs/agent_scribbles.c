@@ -12,7 +12,12 @@ static unsigned random32(void) {
     return state >> 33;
 }
 
-__attribute__((noinline)) int work(int i) { return i * 3; }
+static volatile int calls;
+
+__attribute__((noinline)) int work(int i) {
+    calls++;
+    return i * 3;
+}
 
 int main(int argc, char **argv) {
     int mode = atoi(argv[1]);
@@ -70,7 +75,8 @@ int main(int argc, char **argv) {
             break;
         }
         for (int i = 0; i < 200; i++) work(i);
-        free(malloc(10));
+        void *volatile block = malloc(10);
+        free(block);
         usleep(1000);
     }
     return 0;
