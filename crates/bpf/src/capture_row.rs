@@ -14,7 +14,7 @@
 use events::keep::Keep;
 use events::layout::Shape;
 use events::schema::{Arg, Dir, Ret, Schema};
-use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
+use events::types::{Fmt, Int, Len, LenFrom, MTYPE, Mem, StrKind, Type};
 
 /// Bytes of a row.
 pub const ROW: usize = 288;
@@ -112,6 +112,8 @@ pub mod kind {
     pub const MMSG: u8 = 15;
     /// The name of the thread.
     pub const COMM: u8 = 16;
+    /// A System V message: 8 bytes, and `length` bytes behind them, up to `max` in all.
+    pub const MSGBUF: u8 = 17;
 }
 
 /// When an op of exit is carried out.
@@ -263,6 +265,10 @@ fn op_for(schema: &Schema, arg: u8, ty: &Type, shape: Shape, limits: Limits) -> 
             op.max = if *k == StrKind::Path { MAX_PATH } else { limits.string.max(limits.text) };
         }
         Type::Bytes(len) => bytes(&mut op, len, schema, limits.string),
+        Type::Msgbuf(len) => {
+            bytes(&mut op, len, schema, limits.string.max(1) + MTYPE as u32);
+            op.kind = kind::MSGBUF;
+        }
         Type::Sockaddr(len) => bytes(&mut op, len, schema, 128),
         Type::Sigset(len) | Type::Cpuset(len) => bytes(&mut op, len, schema, 1024),
         Type::Fdset(len) => {

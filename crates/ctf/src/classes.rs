@@ -424,6 +424,30 @@ mod tests {
         }
     }
 
+    /// A version before had the types of System V messages without their texts.
+    #[test]
+    fn messages_without_text_are_those_of_earlier_versions() {
+        let mut stream = stream_class();
+        let msgsnd = events::registry::by_name("msgsnd").unwrap();
+        let earlier = events::dynamic::without_text(msgsnd).unwrap();
+        assert!(events::dynamic::without_text(events::registry::by_name("read").unwrap()).is_none());
+        let at = stream.events.iter().position(|e| e.name == "syscall:msgsnd").unwrap();
+        stream.events[at].fields = event_class(earlier).fields;
+        let known = known(&metadata(stream));
+        assert_eq!((known[at], earlier.name, earlier.base), (Some(earlier.id), "msgsnd", msgsnd.id));
+    }
+
+    fn metadata(stream: StreamClass) -> Metadata {
+        Metadata {
+            order: ByteOrder::Little,
+            uuid: None,
+            packet_header: None,
+            env: Vec::new(),
+            clocks: Vec::new(),
+            streams: vec![stream],
+        }
+    }
+
     #[test]
     fn classes_are_recognised_by_name_and_layout() {
         let mut stream = stream_class();
@@ -431,15 +455,7 @@ mod tests {
         let (read, write) = (at(&stream, "syscall:read"), at(&stream, "syscall:write"));
         stream.events[read].id = 900;
         stream.events[write].fields.as_mut().unwrap().fields.pop();
-        let metadata = Metadata {
-            order: ByteOrder::Little,
-            uuid: None,
-            packet_header: None,
-            env: Vec::new(),
-            clocks: Vec::new(),
-            streams: vec![stream],
-        };
-        let known = known(&metadata);
+        let known = known(&metadata(stream));
         assert_eq!(known[900], Some(read as u16));
         assert_eq!((known[read], known[write]), (None, None));
         let close = events::registry::by_name("close").unwrap().id;

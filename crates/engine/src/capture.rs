@@ -12,7 +12,7 @@ use events::keep::KeepByCall;
 use events::layout::{Layout, Shape};
 use events::message::MSGHDR;
 use events::schema::{Dir, Schema};
-use events::types::{Len, LenFrom, StrKind, Type};
+use events::types::{Len, LenFrom, MTYPE, StrKind, Type};
 
 /// Bytes of strings and buffers that the ptracer captures at most: the length of a tail has 16 bits.
 pub const MOST: usize = 60_000;
@@ -172,6 +172,10 @@ impl<M: Memory> Reader<'_, M> {
                 self.bytes(addr, n.min(128) as usize, n.min(128), out)
             }
             Type::SigsetPack => self.sigset_pack(addr, out),
+            Type::Msgbuf(len) => {
+                let n = self.len(len, call);
+                self.msgbuf(addr, n, out)
+            }
             Type::Sigset(len) | Type::Cpuset(len) => {
                 let n = self.len(len, call);
                 self.bytes(addr, n.min(1024) as usize, n.min(1024), out)
@@ -425,6 +429,19 @@ impl<M: Memory> Reader<'_, M> {
             encode::bytes_tail(out, &[]);
         }
         cap
+    }
+
+    /// A System V message whose text has so many bytes. Where the text cannot be read, the type alone, cut.
+    fn msgbuf(&mut self, addr: u64, n: u64, out: &mut Vec<u8>) -> Cap {
+        let (want, at) = ((n as usize).min(self.limits.string.max(1)).min(MOST), out.len());
+        match self.bytes(addr, MTYPE + want, n.saturating_add(MTYPE as u64), out) {
+            Cap::Fault if out.len() >= at + 2 + MTYPE => {
+                out.truncate(at + 2 + MTYPE);
+                out[at..at + 2].copy_from_slice(&(MTYPE as u16).to_le_bytes());
+                Cap::Cut
+            }
+            cap => cap,
+        }
     }
 
     fn mmsg(&mut self, addr: u64, len: &Len, call: &Call<'_>, out: &mut Vec<u8>) -> Cap {

@@ -67,6 +67,26 @@ fn a_string_that_ends_at_the_end_of_memory_is_whole() {
 }
 
 #[test]
+fn the_text_of_a_message_is_behind_its_type() {
+    let mut mem = Fake::default().with(0x1000, b"\x02\0\0\0\0\0\0\0hello");
+    let mut sent = |at: u64, n: u64, string: usize| {
+        let raw = event("msgsnd", &[7, at, n, 0], 0, &mut mem, string);
+        let ev = Event::parse(&raw).unwrap();
+        (ev.cap(1), ev.bytes_of("msgp").get(8..).map(<[u8]>::to_vec))
+    };
+    assert_eq!(sent(0x1000, 5, 32), (Cap::Whole, Some(b"hello".to_vec())));
+    assert_eq!(sent(0x1000, 0, 32), (Cap::Whole, Some(vec![])));
+    assert_eq!(sent(0x1000, 5, 3), (Cap::Cut, Some(b"hel".to_vec())));
+    // A text that is not shown is not one that cannot be read.
+    assert_eq!(sent(0x1000, 5, 0), (Cap::Cut, Some(b"h".to_vec())));
+    assert_eq!(sent(0x1000, 6, 32), (Cap::Cut, Some(vec![])));
+    assert_eq!((sent(0x1006, 6, 32), sent(0x9000, 5, 32)), ((Cap::Fault, None), (Cap::Fault, None)));
+    let raw = event("msgrcv", &[7, 0x1000, 100, 0, 0], 2, &mut mem, 32);
+    let ev = Event::parse(&raw).unwrap();
+    assert_eq!((ev.cap(1), &ev.bytes_of("msgp")[8..]), (Cap::Whole, &b"he"[..]));
+}
+
+#[test]
 fn a_buffer_is_cut_to_the_limit_and_only_what_was_read_counts() {
     let mut mem = Fake::default().with(0x1000, &[7; 4096]);
     let raw = event("read", &[0, 0x1000, 4096], 100, &mut mem, 32);

@@ -4,6 +4,7 @@
 //! at most [`MAX`] of them.
 
 use crate::generated::SCHEMAS;
+use crate::generated::structs::S_MSGBUF;
 use crate::layout::Layout;
 use crate::schema::{Arg, Class, Dir, Extent, FIRST_CAPS, MAX_ARGS, Ret, Schema, Sets};
 use crate::types::{Fmt, Int, Len, LenFrom, Mem, Type};
@@ -99,6 +100,18 @@ pub fn shaped(name: &str, extent: Extent, more_caps: bool, fields: &[Field]) -> 
 pub fn with_captures(base: &'static Schema, captures: &[Field]) -> Result<&'static Schema, TooMany> {
     let key = base.probe();
     make(&key, (base.extent, base.more_caps), base.args, captures, |ty| ty, |id, args| Schema { id, args, ..*base })
+}
+
+/// The class of the call `base` as it was before texts of System V messages were captured; none: it has none. Or finds it.
+pub fn without_text(base: &'static Schema) -> Option<&'static Schema> {
+    let before = Type::Ptr { elem: Mem::Struct(&S_MSGBUF), len: None };
+    let args = base.args.iter().map(|a| if matches!(a.ty, Type::Msgbuf(_)) { Arg { ty: before, ..*a } } else { *a });
+    let args: &'static [Arg] = Vec::leak(args.collect());
+    let is_other = args.iter().zip(base.args).any(|(a, b)| a.ty != b.ty);
+    let made = || {
+        make(&base.probe(), (base.extent, base.more_caps), args, &[], |ty| ty, |id, args| Schema { id, args, ..*base })
+    };
+    is_other.then(made)?.ok()
 }
 
 /// Makes a class whose arguments are `first` and then `fields`, or finds it by its name as a probe.

@@ -19,7 +19,12 @@ impl Keep {
     /// Whether memory of this type is captured.
     pub fn has(self, ty: &Type) -> bool {
         self >= match ty {
-            Type::Bytes(_) | Type::Iov(_) | Type::Msghdr | Type::Mmsghdr(_) | Type::Dirents { .. } => Keep::All,
+            Type::Bytes(_)
+            | Type::Msgbuf(_)
+            | Type::Iov(_)
+            | Type::Msghdr
+            | Type::Mmsghdr(_)
+            | Type::Dirents { .. } => Keep::All,
             Type::Str(_) | Type::Strv | Type::Envv => Keep::Strings,
             _ => Keep::None,
         }

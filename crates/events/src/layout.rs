@@ -101,6 +101,7 @@ fn shape(ty: &Type) -> Option<Shape> {
         Type::Int(_) => return None,
         Type::Str(StrKind::Path | StrKind::Text) => Shape::Str,
         Type::Bytes(_)
+        | Type::Msgbuf(_)
         | Type::Sockaddr(_)
         | Type::Sigset(_)
         | Type::SigsetPack

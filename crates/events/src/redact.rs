@@ -14,7 +14,7 @@ use crate::message::Cursor;
 use crate::names::Frame;
 use crate::rules::{Rules, What, bytes, string};
 use crate::schema::{Class, Schema};
-use crate::types::{Fmt, Int, Mem, StrKind, Struct, Type};
+use crate::types::{Fmt, Int, MTYPE, Mem, StrKind, Struct, Type};
 use crate::{functions, sockaddr};
 use std::borrow::Cow;
 
@@ -159,6 +159,10 @@ fn of_bytes<'t>(arg: &Argument<'_>, raw: &'t [u8]) -> Cow<'t, [u8]> {
             }
         }
         Type::Sockaddr(_) => address(arg.rules, raw),
+        Type::Msgbuf(_) => {
+            let (mtype, text) = raw.split_at(raw.len().min(MTYPE));
+            [mtype, &arg.text(text)].concat().into()
+        }
         Type::Dirents { wide, .. } => entries(arg.rules, raw, *wide),
         Type::Ptr { .. } => of_elements(arg, raw).into(),
         Type::Int(_) | Type::Sigset(_) | Type::SigsetPack | Type::Fdset(_) | Type::Cpuset(_) => raw.into(),

@@ -342,6 +342,8 @@ pub enum Type {
     Msghdr,
     /// Array of `struct mmsghdr`.
     Mmsghdr(Len),
+    /// `struct msgbuf`: a type of 8 bytes ([`MTYPE`]), and a text of that many bytes behind it.
+    Msgbuf(Len),
     /// Socket address.
     Sockaddr(Len),
     /// Signal set.
@@ -371,6 +373,9 @@ pub enum Type {
         nth: u8,
     },
 }
+
+/// Bytes of a System V message in front of its text (`include/uapi/linux/msg.h`, struct msgbuf).
+pub const MTYPE: usize = 8;
 
 /// When an argument's memory is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::event::{Cap, Event, Tail};
 use crate::layout::Shape;
 use crate::message::{Cursor, Iov, Msg};
 use crate::schema::Dir;
-use crate::types::{Fmt, Int, Mem, StrKind, Type};
+use crate::types::{Fmt, Int, MTYPE, Mem, StrKind, Type};
 
 /// Which of an argument's two captures is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +141,7 @@ impl Context<'_> {
                 Err(_) => sink.fault(self.addr),
             },
             Type::Msghdr | Type::Mmsghdr(_) => self.messages(ty, t, sink),
+            Type::Msgbuf(_) => self.msgbuf(t.bytes, sink),
             Type::Sockaddr(_) => crate::sockaddr::walk(t.bytes, sink),
             Type::Sigset(_) => sigset(t.bytes, sink),
             Type::SigsetPack => sigset_pack(t.bytes, sink),
@@ -164,6 +165,20 @@ impl Context<'_> {
             }
         }
         sink.close(Group::Array, self.cut);
+    }
+
+    /// A System V message: of a text that could not be read nothing is there, though there was some.
+    fn msgbuf(&self, bytes: &[u8], sink: &mut dyn Sink) {
+        let Some((mtype, text)) = bytes.split_at_checked(MTYPE) else { return sink.fault(self.addr) };
+        sink.open(Group::Struct);
+        sink.field("mtype");
+        sink.int(DEC.read(mtype), &Int { signed: true, ..DEC });
+        sink.field("mtext");
+        match text {
+            [] if self.cut => sink.fault(self.addr.wrapping_add(MTYPE as u64)),
+            text => limited(text, self.cut, Text::Buf, sink),
+        }
+        sink.close(Group::Struct, false);
     }
 
     fn messages(&self, ty: &Type, t: &Tail<'_>, sink: &mut dyn Sink) {

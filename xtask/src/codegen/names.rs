@@ -252,6 +252,7 @@ impl Names<'_> {
             "bytes" => "Bytes",
             "iov" => "Iov",
             "mmsghdr" => "Mmsghdr",
+            "msgbuf" => "Msgbuf",
             "sockaddr" => "Sockaddr",
             "sigset" => "Sigset",
             "fdset" => "Fdset",

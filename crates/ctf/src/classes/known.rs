@@ -22,7 +22,7 @@ pub fn known(metadata: &Metadata) -> Vec<Option<u16>> {
         }
         all[id] = match own.get(&class.name) {
             Some(o) if o.fields == class.fields => Some(o.id as u16),
-            Some(o) => captured(o.id as u16, class),
+            Some(o) => captured(o.id as u16, class).or_else(|| before(o.id as u16, class)),
             None => made(class),
         };
     }
@@ -70,6 +70,12 @@ pub(super) fn made(class: &EventClass) -> Option<u16> {
 /// Whether a number of this name is the id of a stack.
 fn is_stack(name: &str) -> bool {
     events::stacks::FIELDS.contains(&name)
+}
+
+/// Makes the class of a call that earlier versions have recorded with less.
+fn before(base: u16, class: &EventClass) -> Option<u16> {
+    let before = events::dynamic::without_text(events::registry::by_id(base)?)?;
+    (event_class(before).fields == class.fields).then_some(before.id).or_else(|| captured(before.id, class))
 }
 
 /// Makes the class of a call with captures: its fields are those of the call, and for each capture an address and what was read.

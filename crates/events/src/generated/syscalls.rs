@@ -510,14 +510,14 @@ pub static C_MSGGET: Schema = Schema { id: 84, base: 84, name: "msgget", class: 
 /// `msgsnd`
 pub static C_MSGSND: Schema = Schema { id: 85, base: 85, name: "msgsnd", class: Class::Syscall, extent: Extent::Span, more_caps: false, x86_64: Some(69), aarch64: Some(189), args: &[
     Arg{name:"msqid",ty:Type::Int(Int{size:4,signed:true,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
-    Arg{name:"msgp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_MSGBUF),len:None},dir:Dir::In,cond:None},
+    Arg{name:"msgp",ty:Type::Msgbuf(Len{from:LenFrom::Arg(2),mul:1,div:1}),dir:Dir::In,cond:None},
     Arg{name:"msgsz",ty:Type::Int(Int{size:8,signed:false,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
     Arg{name:"msgflg",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_MSGFLG)}),dir:Dir::In,cond:None},
 ], ret: Ret::Int(Int{size:4,signed:true,fmt:Fmt::Dec}), sets: Sets(0x40), from: "include/linux/syscalls.h 6.18" };
 /// `msgrcv`
 pub static C_MSGRCV: Schema = Schema { id: 86, base: 86, name: "msgrcv", class: Class::Syscall, extent: Extent::Span, more_caps: false, x86_64: Some(70), aarch64: Some(188), args: &[
     Arg{name:"msqid",ty:Type::Int(Int{size:4,signed:true,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
-    Arg{name:"msgp",ty:Type::Ptr{elem:Mem::Struct(&structs::S_MSGBUF),len:None},dir:Dir::Out,cond:None},
+    Arg{name:"msgp",ty:Type::Msgbuf(Len{from:LenFrom::Ret,mul:1,div:1}),dir:Dir::Out,cond:None},
     Arg{name:"msgsz",ty:Type::Int(Int{size:8,signed:false,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
     Arg{name:"msgtyp",ty:Type::Int(Int{size:8,signed:true,fmt:Fmt::Dec}),dir:Dir::In,cond:None},
     Arg{name:"msgflg",ty:Type::Int(Int{size:4,signed:false,fmt:Fmt::Flags(&flags::T_MSGFLG)}),dir:Dir::In,cond:None},

@@ -114,7 +114,9 @@ fn of_type(ty: &Type) -> Json {
         Type::Strv => array(json!({ "anyOf": [reference("bytes"), reference("unread")] })),
         Type::Envv => json!({ "anyOf": [array(reference("bytes")), count("vars")] }),
         Type::Iov(_) => array(json!({ "type": "object" })),
-        Type::Msghdr | Type::Sockaddr(_) | Type::SigsetPack => json!({ "type": ["object", "string"] }),
+        Type::Msghdr | Type::Msgbuf(_) | Type::Sockaddr(_) | Type::SigsetPack => {
+            json!({ "type": ["object", "string"] })
+        }
         Type::Mmsghdr(_) => array(json!({ "type": "object" })),
         Type::Sigset(_) => reference("signals"),
         Type::Fdset(_) | Type::Cpuset(_) => json!({ "type": "array", "items": { "type": "integer" } }),

@@ -52,6 +52,7 @@ pub fn c_type(a: &Arg) -> String {
         Type::Iov(_) => "const struct iovec *".into(),
         Type::Msghdr => format!("{constant}struct msghdr *"),
         Type::Mmsghdr(_) => format!("{constant}struct mmsghdr *"),
+        Type::Msgbuf(_) => format!("{constant}struct msgbuf *"),
         Type::Sockaddr(_) => format!("{constant}struct sockaddr *"),
         Type::Sigset(_) => format!("{constant}sigset_t *"),
         Type::SigsetPack => "const void *".into(),

@@ -280,6 +280,14 @@ fn sockets() -> Family {
                     .ret(2),
             ],
         ),
+        (
+            "messages of queues",
+            vec![
+                Call::new("msgsnd").arg("msqid", 3).bytes("msgp", b"\x05\0\0\0\0\0\0\0four").arg("msgsz", 4).ret(0),
+                Call::new("msgrcv").arg("msqid", 3).bytes("msgp", b"\x05\0\0\0\0\0\0\0").arg("msgsz", 4).ret(0),
+                Call::new("msgsnd").arg("msqid", 3).arg("msgp", 0x1000).arg("msgsz", 4).ret(-14),
+            ],
+        ),
     ]
 }
 

@@ -17,7 +17,7 @@ use iov::iov_op;
 use lists::{counted, strv};
 use message::{MAX_MESSAGE_COUNT, message, sigpack};
 use op::*;
-use simple::{bytes, element, elements, string, string_bytes};
+use simple::{bytes, element, elements, message_text, string, string_bytes};
 pub use straight::straight;
 
 /// Which nested kinds a phase can meet.
@@ -122,6 +122,7 @@ fn one(e: &mut Emitter<'_>, nested: Nested) {
     type Emit = fn(&mut Emitter<'_>, Label);
     let mut kinds: Vec<(u8, Emit)> = vec![
         (kind::BYTES, bytes),
+        (kind::MSGBUF, message_text),
         (kind::STR, string),
         (kind::STR_BYTES, string_bytes),
         (kind::ONE, element),

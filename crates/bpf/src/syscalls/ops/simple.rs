@@ -43,6 +43,32 @@ pub(super) fn bytes(e: &mut Emitter<'_>, empty: Label) {
     e.alu(Alu::Add, reg::END, 2);
 }
 
+/// A System V message. Where its text cannot be read, its type alone, with the mark of what is cut.
+pub(super) fn message_text(e: &mut Emitter<'_>, empty: Label) {
+    const TYPE: i32 = events::types::MTYPE as i32;
+    let whole = e.new_label();
+    e.reload(R2, LEN);
+    e.alu(Alu::Add, R2, TYPE);
+    e.spill(LEN, R2);
+    clamp(e, MAX_BYTES);
+    e.spill(LEN, R2);
+    e.place(R1, 2);
+    read_at_addr(e);
+    e.jump_if(Cond::Sge, R0, 0, whole);
+    set_cap(e, CUT);
+    e.mov(R2, TYPE);
+    e.spill(LEN, R2);
+    e.place(R1, 2);
+    read_at_addr(e);
+    fault(e, empty);
+    e.bind(whole);
+    e.place(R1, 0);
+    e.reload(R2, LEN);
+    e.store(Size::H, R1, 0, R2);
+    e.alu(Alu::Add, reg::END, R2);
+    e.alu(Alu::Add, reg::END, 2);
+}
+
 /// r0 = bytes of the string at r3, NUL included, which is read to `END + off` of the event; the mark is "cut" where it
 /// is longer than `LEN`.
 pub(super) fn read_string(e: &mut Emitter<'_>, off: i32) {
