@@ -17,14 +17,15 @@
 //! ptracer has a thread that faults go on at the next place that is made for that.
 
 use super::{
-    CODE_LEN, EXIT, LITTLE, MAGIC, PART_LEN, RECORD, RING_AT, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS, descriptor, op,
-    slot,
+    CODE_LEN, CONTROL, EXIT, LITTLE, MAGIC, MMSGHDR, PART_LEN, RECORD, RING_AT, ROOM, ROW_BITS, ROWS, ROWS_AT, SLOTS,
+    descriptor, op, slot,
 };
 use core::arch::global_asm;
 
 global_asm!(
     include_str!("code.s"),
     include_str!("descriptor.s"),
+    include_str!("messages.s"),
     include_str!("setup.s"),
     magic_at = const slot::MAGIC,
     tail = const slot::TAIL,
@@ -72,6 +73,19 @@ global_asm!(
     element = const op::FIRST_OF_TWO,
     directory = const op::DIRECTORY,
     passed = const op::PASSED,
+    message = const op::MESSAGE,
+    next = const op::NEXT,
+    few = const op::FEW,
+    body = const op::BODY,
+    unit = const op::UNIT.trailing_zeros(),
+    of_message = const op::OF_MESSAGE,
+    message_at = const slot::MESSAGE,
+    messages_left = const slot::MESSAGES,
+    mm_len = const MMSGHDR,
+    m_iov_len = const core::mem::offset_of!(libc::msghdr, msg_iovlen),
+    m_control_len = const core::mem::offset_of!(libc::msghdr, msg_controllen),
+    most_iov = const libc::UIO_MAXIOV,
+    most_control = const CONTROL,
     m_len = const size_of::<libc::msghdr>(),
     m_control = const core::mem::offset_of!(libc::msghdr, msg_control),
     c_data = const size_of::<libc::cmsghdr>(),
@@ -119,6 +133,8 @@ unsafe extern "C" {
     safe static trapline_calls_words: u8;
     safe static trapline_calls_rest: u8;
     safe static trapline_calls_captured: u8;
+    safe static trapline_calls_count: u8;
+    safe static trapline_calls_counted: u8;
     safe static trapline_calls_setup: u8;
     safe static trapline_calls_end: u8;
 }
@@ -216,10 +232,13 @@ pub(super) fn at(pc: u64) -> Option<At> {
 pub(super) fn fixup(pc: u64) -> Option<u64> {
     let (words, rest) = (offset(&trapline_calls_words), offset(&trapline_calls_rest));
     let captured = offset(&trapline_calls_captured);
+    let (count, counted) = (offset(&trapline_calls_count), offset(&trapline_calls_counted));
     if (words..rest).contains(&pc) {
         Some(rest)
     } else if (rest..captured).contains(&pc) {
         Some(captured)
+    } else if (count..counted).contains(&pc) {
+        Some(counted)
     } else {
         None
     }

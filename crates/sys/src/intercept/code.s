@@ -212,6 +212,8 @@ trapline_calls_behind:
 23:
     movzx ecx, byte ptr [r10 + 3]
     imul rsi, rcx
+    movzx ecx, word ptr [r10 + 6]
+    add rsi, rcx
     cmp rsi, rdx
     cmovb rdx, rsi
     mov rsi, qword ptr [rdi]
@@ -300,6 +302,7 @@ trapline_calls_captured:
 32:
     cmp byte ptr [r10], {descriptor}
     je 50f
+    ja 80f
     movzx eax, byte ptr [r10 + 3]
     shl eax, 4
     add rax, qword ptr gs:[{last}]

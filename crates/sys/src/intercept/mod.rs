@@ -62,6 +62,10 @@ const _: () = assert!(SLOT.is_multiple_of(4096) && SLOTS_AT.is_multiple_of(4096)
 const _: () = assert!(SLOTS + PART_LEN * PARTS as u64 <= CODE);
 /// Bytes of a record in front of its captures.
 pub const RECORD: usize = 104;
+/// Bytes of a message's control data that are read.
+pub const CONTROL: u16 = 4096;
+/// Bytes of a `struct mmsghdr`.
+pub const MMSGHDR: usize = size_of::<libc::mmsghdr>();
 /// Of a slot that is in use.
 const MAGIC: u64 = 0x7261_7063;
 
@@ -105,7 +109,10 @@ mod slot {
     pub const MAY: usize = 232;
     /// After how many bytes of records the next one has begun at the beginning of the ring again, because all before it were read.
     pub const AGAIN: usize = 240;
-    pub const END: usize = 248;
+    /// The address of the next message, and how many there still are.
+    pub const MESSAGE: usize = 248;
+    pub const MESSAGES: usize = 256;
+    pub const END: usize = 264;
 }
 
 /// In the first byte of a row: the call is recorded, and nothing is said of descriptors.
@@ -149,6 +156,26 @@ pub mod op {
     pub const SECOND_OF_TWO: u8 = 9;
     /// It is the first, or one of the next, that a message has brought (`SCM_RIGHTS`), whose header is the first capture.
     pub const PASSED: u8 = 10;
+    /// Several messages (`struct mmsghdr`) are at the address: `count` is the argument, or [`COUNT_OF_RESULT`], that has their number. The following ops,
+    /// from [`MESSAGE`] to [`NEXT`], are for each, and nothing is behind them.
+    pub const MESSAGES: u8 = 12;
+    /// The next message, unless there is no more, or the record has as many units of [`UNIT`] bytes as the limit says. To the ops behind it, it is the first capture.
+    pub const MESSAGE: u8 = 13;
+    /// Back to [`MESSAGE`], which is [`BODY`] ops before it.
+    pub const NEXT: u8 = 14;
+    /// How many ops a message has: its header, name, control data, buffers, what these refer to.
+    pub const BODY: usize = 5;
+    /// Several messages are at the address, and at most `size`, and their captures take no more than the limit in units of [`UNIT`] bytes: where that is not so, or they
+    /// cannot be read, the call is made where it stops. `plus`: bytes that each of their buffers takes.
+    pub const FEW: u8 = 15;
+    /// The same, and none has room for control data.
+    pub const FEW_WITHOUT_CONTROL: u8 = 16;
+    /// The number is the result.
+    pub const COUNT_OF_RESULT: u8 = 6;
+    /// Bytes of a unit.
+    pub const UNIT: usize = 8;
+    /// The most bytes that captures of a message take besides those of its buffers and its control data: three captures' heads and ends, a header, a name.
+    pub const OF_MESSAGE: usize = 4 * (16 + 8) + 64 + 128;
 }
 
 /// What is read of one argument's memory.
@@ -164,6 +191,8 @@ pub struct Op {
     pub size: u8,
     /// The most bytes.
     pub limit: u16,
+    /// Of elements: more bytes than they have.
+    pub plus: u16,
 }
 
 /// What is captured of a call. At most [`Row::MOST`] ops in all.
@@ -184,8 +213,13 @@ impl Row {
     /// Whether it fits, as its records do.
     pub fn fits(&self) -> bool {
         let times = |op: &Op| if op.kind == op::EACH { usize::from(op.size) } else { 1 };
-        let bytes: usize =
-            self.entry.iter().chain(&self.exit).map(|op| times(op) * (16 + usize::from(op.limit) + 8)).sum();
+        let most = |op: &Op| match op.kind {
+            op::MESSAGES | op::NEXT | op::FEW | op::FEW_WITHOUT_CONTROL => 0,
+            // No further message begins where the others leave no room for it.
+            op::MESSAGE => 16 + MMSGHDR + 8,
+            _ => times(op) * (16 + usize::from(op.limit) + 8),
+        };
+        let bytes: usize = self.entry.iter().chain(&self.exit).map(most).sum();
         self.entry.len() + self.exit.len() <= Row::MOST && RECORD + bytes <= LONGEST
     }
 
@@ -201,6 +235,7 @@ impl Row {
         for (to, op) in row[8..].chunks_exact_mut(8).zip(self.entry.iter().chain(&self.exit)) {
             [to[0], to[1], to[2], to[3]] = [op.kind, op.argument, op.count, op.size];
             to[4..6].copy_from_slice(&op.limit.to_le_bytes());
+            to[6..8].copy_from_slice(&op.plus.to_le_bytes());
         }
         row
     }
@@ -498,7 +533,7 @@ mod tests {
     fn code_and_rows_do_not_overlap() {
         assert!(code::bytes().len() <= ROWS_AT);
         assert_eq!((at(CODE), at(CODE + code::bytes().len() as u64), at(CODE - 1)), (Some(At::Entry), None, None));
-        let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 };
+        let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096, plus: 0 };
         let row = Row { entry: vec![path; Row::MOST], ..Row::default() };
         assert!(row.fits() && !Row { exit: vec![path], ..row }.fits());
         let each = Op { kind: op::EACH, size: 32, limit: 2048, ..path };

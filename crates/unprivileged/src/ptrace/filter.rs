@@ -1,5 +1,6 @@
 //! Seccomp filters: which calls trapline's traces, and which calls add one of the program's own.
 
+use super::intercept;
 use super::renames::CHANGE_ROOT;
 use super::thread::Pending;
 use events::generated::C_RAW;
@@ -48,6 +49,9 @@ pub fn verdicts(calls: &[bool], rows: &[(usize, Row)]) -> Vec<Verdict> {
         calls.iter().map(|wanted| if *wanted { Verdict::Trace } else { Verdict::Allow }).collect();
     for (nr, _) in rows {
         verdicts.get_mut(*nr).into_iter().for_each(|v| *v = Verdict::Elsewhere);
+    }
+    for nr in intercept::own_calls(rows) {
+        verdicts.get_mut(nr).into_iter().filter(|v| **v == Verdict::Trace).for_each(|v| *v = Verdict::Elsewhere);
     }
     let names = rows.iter().any(|(_, row)| row.has_names());
     let root = CHANGE_ROOT.into_iter().filter(|_| names);

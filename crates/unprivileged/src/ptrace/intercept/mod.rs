@@ -20,7 +20,7 @@ mod rows;
 mod sites;
 
 pub use clock::Clock;
-pub use record::Record;
+pub use record::{Captures, Record, Sorted};
 
 use batch::Batch;
 use engine::capture::Limits;
@@ -68,15 +68,14 @@ pub fn rows(calls: &[bool], limits: Limits, names: bool) -> Vec<(usize, Row)> {
         rows::of(schema, events::registry::layout(schema.id)?, limits, names)
     };
     let wanted = calls.iter().enumerate().take(ROWS).filter(|(_, wanted)| **wanted);
-    let mut rows: Vec<(usize, Row)> = wanted.filter_map(|(nr, _)| Some((nr, row(nr)?))).collect();
-    // The code makes these calls; where they are wanted and have no row, the filter would stop them there.
-    let stop = |numbers: &[usize]| {
-        let stops = |nr: &usize| calls.get(*nr) == Some(&true) && !rows.iter().any(|(with, _)| with == nr);
-        numbers.iter().any(stops)
-    };
-    let (asks, with_names) = (!stop(&ASKS), !stop(&NAMES));
-    rows.retain(|(_, row)| (asks || !rows::asks(row)) && (with_names || !row.has_names()));
-    rows
+    wanted.filter_map(|(nr, _)| Some((nr, row(nr)?))).collect()
+}
+
+/// The calls that the code makes itself, for these rows: they are nobody's, and do not stop there, whether they have rows or not.
+pub fn own_calls(rows: &[(usize, Row)]) -> impl Iterator<Item = usize> {
+    let any = |is: fn(&Row) -> bool| rows.iter().any(|(_, row)| is(row));
+    let asks = ASKS.into_iter().filter(move |_| any(rows::asks));
+    asks.chain(NAMES.into_iter().filter(move |_| any(Row::has_names)))
 }
 
 /// What is known of a `syscall` instruction.

@@ -69,7 +69,7 @@ impl<'b> Record<'b> {
 }
 
 /// Memory that was read by a process.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Captures<'b>(&'b [u8]);
 
 impl<'b> Iterator for Captures<'b> {
@@ -92,6 +92,41 @@ impl<'b> Memory for Captures<'b> {
         let all = *self;
         let memory = all.filter(|(at, _)| *at >= Descriptor::LOWEST);
         let Some(from) = memory.filter_map(inside).max_by_key(|from| from.len()) else { return 0 };
+        let len = from.len().min(buf.len());
+        buf[..len].copy_from_slice(&from[..len]);
+        len
+    }
+}
+
+/// The same for many captures, among which looking through all of them each time would take long.
+#[derive(Debug)]
+pub struct Sorted<'b> {
+    /// By address; each with the one that reaches furthest of those up to it.
+    captures: Vec<(u64, (u64, &'b [u8]))>,
+}
+
+impl<'b> Sorted<'b> {
+    /// Of captures that reach equally far, those of `first` are read.
+    pub fn new(first: Captures<'b>, then: Captures<'b>) -> Sorted<'b> {
+        let memory = first.chain(then).filter(|(at, _)| *at >= Descriptor::LOWEST);
+        let mut captures: Vec<_> = memory.map(|capture| (capture.0, capture)).collect();
+        captures.sort_by_key(|c| c.0);
+        let end = |(at, bytes): (u64, &[u8])| at.saturating_add(bytes.len() as u64);
+        for i in 1..captures.len() {
+            if end(captures[i].1) <= end(captures[i - 1].1) {
+                captures[i].1 = captures[i - 1].1;
+            }
+        }
+        Sorted { captures }
+    }
+}
+
+impl Memory for Sorted<'_> {
+    fn read(&mut self, addr: u64, buf: &mut [u8]) -> usize {
+        let up_to = self.captures.partition_point(|c| c.0 <= addr);
+        let Some((_, (at, bytes))) = up_to.checked_sub(1).map(|last| self.captures[last]) else { return 0 };
+        let inside = usize::try_from(addr - at).ok().and_then(|from| bytes.get(from..));
+        let from = inside.unwrap_or(&[]);
         let len = from.len().min(buf.len());
         buf[..len].copy_from_slice(&from[..len]);
         len
@@ -140,6 +175,37 @@ mod tests {
         assert_eq!((record.exit().read(2, &mut buf), record.descriptors().count()), (0, 0));
         let mut exit = record.exit();
         assert_eq!([0x12000, 0x11fff, 0x12000].map(|at| exit.read(at, &mut buf)), [3, 0, 3]);
+    }
+
+    /// Captures that overlap, and that are found in another way where there are many.
+    #[test]
+    fn sorted_captures_are_the_same_memory() {
+        let mut random = Random::new(7);
+        let mut found = 0;
+        for _ in 0..rounds(500) {
+            let data: Vec<u8> = (0..4096).map(|_| random.next() as u8).collect();
+            let captures: Vec<(u64, &[u8])> = (0..random.index(30))
+                .map(|_| {
+                    let (at, len) = (random.index(4000), random.index(96));
+                    (0x10000 + at as u64, &data[at..at + len])
+                })
+                .collect();
+            let bytes = record(&captures, captures.len());
+            let record = Record::parse(&bytes).unwrap();
+            let mut sorted = Sorted::new(record.exit(), record.entry());
+            for _ in 0..50 {
+                let at = 0x10000 + random.index(4096) as u64;
+                let (mut one, mut other) = ([0; 64], [0; 64]);
+                let read = (record.entry().read(at, &mut one), sorted.read(at, &mut other));
+                found += read.0;
+                assert_eq!((read.0, one), (read.1, other), "{at:x}");
+            }
+        }
+        assert!(found > 0);
+        let bytes = record(&[(0x10000, b"before"), (0x10000, b"behind")], 1);
+        let both = Record::parse(&bytes).unwrap();
+        let mut buf = [0; 8];
+        assert_eq!((Sorted::new(both.exit(), both.entry()).read(0x10002, &mut buf), &buf[..4]), (4, &b"hind"[..]));
     }
 
     #[test]

@@ -4,8 +4,8 @@ use crate::ptrace::renames::{CHANGE_ROOT, Renamed, renamed};
 use engine::capture::Limits;
 use events::layout::{Layout, TailSpec};
 use events::schema::{Dir, Ret, Schema};
-use events::types::{Fmt, Int, Len, LenFrom, Mem, StrKind, Type};
-use sys::intercept::{Descriptor, Op, Row, op};
+use events::types::{Fmt, Int, Len, LenFrom, MTYPE, Mem, StrKind, Type};
+use sys::intercept::{CONTROL, Descriptor, LONGEST, MMSGHDR, Op, RECORD, Row, op};
 
 /// Calls that always stop: they make threads, replace or end programs, return from handlers, add filters, or use `gs`.
 const STOPS: [&str; 14] = [
@@ -32,9 +32,11 @@ const PATH_MAX: u16 = 4096;
 const ADDRESS: u16 = 128;
 const SET: u16 = 1024;
 const DESCRIPTORS: u16 = 8192;
-/// Bytes of a `struct iovec`, and of the control data of a message that are read.
+/// Bytes of a `struct iovec`.
 const IOVEC: u8 = 16;
-const CONTROL: u16 = 4096;
+/// The most messages of one call, and bytes that other memory of such calls takes in their records.
+const MESSAGES: u8 = 128;
+const BESIDE: usize = 128;
 
 /// Whether a row has the kernel asked for bytes, which takes calls that are not to stop.
 pub fn asks(row: &Row) -> bool {
@@ -67,6 +69,7 @@ pub fn of(schema: &'static Schema, layout: &Layout, limits: Limits, names: bool)
         }
         row.always |= tail.out && matches!(arg.ty, Type::Iov(_) | Type::Msghdr);
     }
+    few_messages(schema, limits, &mut row)?;
     if names {
         add_names(schema, &mut row)?;
     }
@@ -83,7 +86,8 @@ fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
     let makes = |ret: Ret| matches!(ret, Ret::Int(int) if is_fd(int));
     let fills =
         |ty: &Type, dir: Dir| matches!(ty, Type::Ptr { elem: Mem::Int(int), .. } if dir.reads_out() && is_fd(*int));
-    let descriptor = |argument| Op { kind: op::DESCRIPTOR, argument, count: 0, size: 1, limit: Descriptor::MOST };
+    let descriptor =
+        |argument| Op { kind: op::DESCRIPTOR, argument, count: 0, size: 1, limit: Descriptor::MOST, plus: 0 };
     let mut result = makes(schema.ret);
     for a in schema.args {
         match a.ty {
@@ -94,6 +98,11 @@ fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
                     let ty = types.args.get(usize::from(nth)).and_then(Option::as_ref);
                     ty.is_none_or(|(ty, dir)| !fills(ty, *dir)).then_some(())?;
                 }
+            }
+            Type::Mmsghdr(_) => {
+                // Of several messages those that may bring descriptors stop.
+                let few = row.entry.iter_mut().filter(|op| a.dir == Dir::Out && op.kind == op::FEW);
+                few.for_each(|op| op.kind = op::FEW_WITHOUT_CONTROL);
             }
             Type::Msghdr if a.dir.reads_out() => {
                 row.exit.extend((0..PASSED).map(|i| descriptor(op::PASSED + i)));
@@ -115,9 +124,7 @@ fn add_names(schema: &Schema, row: &mut Row) -> Option<()> {
 
 /// Adds what is read of an argument; none: no such simple captures do.
 fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &mut Vec<Op>) -> Option<()> {
-    let fixed = |limit: u16| Op { kind: op::FIXED, argument: tail.arg, count: 0, size: 1, limit };
-    let field =
-        |address: u8, count: u8, size: u8, limit: u16| Op { kind: op::FIELD, argument: address, count, size, limit };
+    let fixed = |limit: u16| Op { kind: op::FIXED, argument: tail.arg, count: 0, size: 1, limit, plus: 0 };
     let each = |size: u8, limit: u16| Op { kind: op::EACH, size, ..fixed(limit) };
     let items = u8::try_from(limits.items()).ok();
     let string = u16::try_from(limits.string).ok()?;
@@ -127,6 +134,10 @@ fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &m
             ops.push(Op { kind, ..fixed(most(ty, limits)?) });
         }
         Type::Bytes(len) => some(schema, tail, len, 1, string, ops)?,
+        Type::Msgbuf(len) => {
+            some(schema, tail, len, 1, string.max(1).checked_add(MTYPE as u16)?, ops)?;
+            ops.last_mut()?.plus = MTYPE as u16;
+        }
         Type::Sockaddr(len) => some(schema, tail, len, 1, ADDRESS, ops)?,
         Type::Sigset(len) | Type::Cpuset(len) => some(schema, tail, len, 1, SET, ops)?,
         Type::Dirents { len, .. } => some(schema, tail, len, 1, u16::MAX, ops)?,
@@ -143,15 +154,22 @@ fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &m
             ops.push(each(items?, string));
         }
         Type::Msghdr => {
-            // `struct user_msghdr` (include/linux/socket.h): name, iov and control, with their lengths. Its other captures refer to the first.
+            // Its other captures refer to the first.
             ops.is_empty().then_some(())?;
-            ops.extend([
-                fixed(events::message::MSGHDR as u16),
-                field(0, 8, 1, ADDRESS),
-                field(32, 40, 1, CONTROL),
-                field(16, 24, IOVEC, u16::from(items?) * u16::from(IOVEC)),
-                each(items?, string),
-            ]);
+            ops.push(fixed(events::message::MSGHDR as u16));
+            ops.extend(of_message(items?, string));
+        }
+        // The call has changed nothing but how much of each was sent.
+        Type::Mmsghdr(_) if tail.out && schema.args.get(usize::from(tail.arg))?.dir == Dir::InOut => {
+            let limit = u16::from(MESSAGES) * MMSGHDR as u16;
+            ops.push(Op { kind: op::RESULT, size: MMSGHDR as u8, ..fixed(limit) });
+        }
+        Type::Mmsghdr(_) => {
+            let count = if tail.out { op::COUNT_OF_RESULT } else { schema.arg("vlen")? as u8 };
+            ops.push(Op { kind: op::MESSAGES, count, ..fixed(0) });
+            ops.push(Op { kind: op::MESSAGE, ..fixed(units(room(schema, items?, string)?)) });
+            ops.extend(of_message(items?, string));
+            ops.push(Op { kind: op::NEXT, ..fixed(0) });
         }
         Type::Switch { table, nth, .. } => {
             let rows = table.cases.iter().map(|case| &case.types).chain([&table.default]);
@@ -166,6 +184,55 @@ fn captures(schema: &Schema, tail: &TailSpec, ty: &Type, limits: Limits, ops: &m
         }
         _ => return None,
     }
+    Some(())
+}
+
+/// What the header of a message refers to (`struct user_msghdr`, include/linux/socket.h): name, control data and buffers, with their lengths.
+fn of_message(items: u8, string: u16) -> [Op; op::BODY - 1] {
+    let field =
+        |argument: u8, count: u8, size: u8, limit: u16| Op { kind: op::FIELD, argument, count, size, limit, plus: 0 };
+    [
+        field(0, 8, 1, ADDRESS),
+        field(32, 40, 1, CONTROL),
+        field(16, 24, IOVEC, u16::from(items) * u16::from(IOVEC)),
+        Op { kind: op::EACH, ..field(0, 0, items, string) },
+    ]
+}
+
+/// Up to where messages may begin in a record, for all of them to be whole there; none: there is no room for one.
+fn room(schema: &Schema, items: u8, string: u16) -> Option<usize> {
+    let buffers = usize::from(items) * (usize::from(IOVEC) + of_buffer(string));
+    let changed = schema.args.iter().any(|a| matches!(a.ty, Type::Mmsghdr(_)) && a.dir == Dir::InOut);
+    let at_exit = if changed { usize::from(MESSAGES) * MMSGHDR + 24 } else { 0 };
+    LONGEST
+        .checked_sub(op::OF_MESSAGE + buffers + usize::from(CONTROL) + at_exit + BESIDE)
+        .filter(|room| *room > RECORD)
+}
+
+/// Bytes that the contents of a buffer take in a record.
+fn of_buffer(string: u16) -> usize {
+    16 + usize::from(string) + 8
+}
+
+fn units(bytes: usize) -> u16 {
+    (bytes / op::UNIT) as u16
+}
+
+/// Has calls with several messages recorded only where these are few.
+fn few_messages(schema: &Schema, limits: Limits, row: &mut Row) -> Option<()> {
+    let messages = |a: &events::schema::Arg| matches!(a.ty, Type::Mmsghdr(_)) && limits.keep.of(schema).has(&a.ty);
+    let Some(argument) = schema.args.iter().position(messages) else { return Some(()) };
+    let string = u16::try_from(limits.string).ok()?;
+    let room = room(schema, u8::try_from(limits.items()).ok()?, string)?;
+    let few = Op {
+        kind: op::FEW,
+        argument: argument as u8,
+        count: schema.arg("vlen")? as u8,
+        size: MESSAGES,
+        limit: units(room.checked_sub(RECORD + BESIDE)?),
+        plus: u16::try_from(usize::from(IOVEC) + of_buffer(string)).ok()?,
+    };
+    row.entry.insert(0, few);
     Some(())
 }
 
@@ -190,7 +257,7 @@ fn some(schema: &Schema, tail: &TailSpec, len: &Len, size: usize, limit: u16, op
         return None;
     }
     let size = u8::try_from(usize::from(len.mul) * size).ok()?;
-    let counted = |kind, count| Op { kind, argument: tail.arg, count, size, limit };
+    let counted = |kind, count| Op { kind, argument: tail.arg, count, size, limit, plus: 0 };
     let last = match len.from {
         LenFrom::Const(n) => {
             let bytes = u16::try_from(n.saturating_mul(size.into())).unwrap_or(u16::MAX);
@@ -199,7 +266,7 @@ fn some(schema: &Schema, tail: &TailSpec, len: &Len, size: usize, limit: u16, op
         LenFrom::Ret if tail.out => counted(op::RESULT, 0),
         LenFrom::Arg(i) if i < 6 => counted(width(&schema.args.get(usize::from(i))?.ty)?, i),
         LenFrom::Deref(i) if i < 6 => {
-            ops.push(Op { kind: op::FIXED, argument: i, count: 0, size: 1, limit: 4 });
+            ops.push(Op { kind: op::FIXED, argument: i, count: 0, size: 1, limit: 4, plus: 0 });
             counted(op::FIXED, 0)
         }
         _ => return None,
@@ -231,20 +298,25 @@ mod tests {
 
     #[test]
     fn rows_are_those_of_the_schemas() {
-        let buffer = Op { kind: op::RESULT, argument: 1, count: 0, size: 1, limit: 32 };
+        let buffer = Op { kind: op::RESULT, argument: 1, count: 0, size: 1, limit: 32, plus: 0 };
         assert_eq!(row("read", false), Some(Row { exit: vec![buffer], ..Row::default() }));
         let buffer = Op { kind: op::ARGUMENT, count: 2, ..buffer };
         assert_eq!(row("write", false), Some(Row { entry: vec![buffer], ..Row::default() }));
-        let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096 };
+        let path = Op { kind: op::STRING, argument: 1, count: 0, size: 1, limit: 4096, plus: 0 };
         assert_eq!(row("openat", false).map(|r| r.entry), Some(vec![path]));
         assert_eq!((row("execve", false), row("vfork", false)), (None, None));
-        let arrays = Op { kind: op::ARGUMENT, argument: 1, count: 2, size: 16, limit: 512 };
-        let each = Op { kind: op::EACH, argument: 1, count: 0, size: 32, limit: 32 };
+        let arrays = Op { kind: op::ARGUMENT, argument: 1, count: 2, size: 16, limit: 512, plus: 0 };
+        let each = Op { kind: op::EACH, argument: 1, count: 0, size: 32, limit: 32, plus: 0 };
         assert_eq!(row("writev", false), Some(Row { entry: vec![arrays, each], ..Row::default() }));
         assert_eq!(row("readv", false), Some(Row { exit: vec![arrays, each], always: true, ..Row::default() }));
         // struct flock has 32 bytes.
-        let lock = Op { kind: op::ASKED, argument: 2, count: 0, size: 1, limit: 32 };
+        let lock = Op { kind: op::ASKED, argument: 2, count: 0, size: 1, limit: 32, plus: 0 };
         assert_eq!(row("fcntl", false).map(|r| r.entry), Some(vec![lock]));
+        // The type of a message is in front of its text.
+        let text = Op { kind: op::ARGUMENT, argument: 1, count: 2, size: 1, limit: 40, plus: 8 };
+        assert_eq!(row("msgsnd", false), Some(Row { entry: vec![text], ..Row::default() }));
+        let text = Op { kind: op::RESULT, count: 0, ..text };
+        assert_eq!(row("msgrcv", false), Some(Row { exit: vec![text], ..Row::default() }));
     }
 
     #[test]
@@ -263,8 +335,9 @@ mod tests {
         assert_eq!((of("chdir"), of("connect")), (Some(vec![op::DIRECTORY]), Some(vec![0])));
         assert_eq!((of("read"), of("close"), of("futex")), (Some(vec![]), Some(vec![]), Some(vec![])));
         assert_eq!(of("recvmsg"), Some((op::PASSED..op::PASSED + PASSED).collect()));
-        // recvmmsg has no row, whether there are names or not.
-        assert_eq!((of("recvmmsg"), of("chroot")), (None, None));
+        assert_eq!((of("recvmmsg"), of("chroot")), (Some(vec![]), None));
+        let first = |names| row("recvmmsg", names).map(|row| row.entry[0].kind);
+        assert_eq!((first(false), first(true)), (Some(op::FEW), Some(op::FEW_WITHOUT_CONTROL)));
     }
 
     /// Calls of every day do not stop.
@@ -283,6 +356,10 @@ mod tests {
             "pselect6",
             "sendmsg",
             "recvmsg",
+            "sendmmsg",
+            "recvmmsg",
+            "msgsnd",
+            "msgrcv",
             "sendto",
             "recvfrom",
             "setsockopt",

@@ -4,10 +4,12 @@
 use super::Tracer;
 use crate::ptrace::emit::{Emitter, End};
 use crate::ptrace::fds;
-use crate::ptrace::intercept::{Intercept, Record, Then};
+use crate::ptrace::intercept::{Captures, Intercept, Record, Sorted, Then};
 use crate::ptrace::thread::{Pending, Thread};
 use engine::capture::{self, Limits, Memory};
 use events::layout::NO_CPU;
+use events::schema::Schema;
+use events::types::Type;
 use std::io;
 use sys::intercept::{self, At, Slot};
 use sys::ptrace::{self, Change, Status, SyscallInfo};
@@ -338,7 +340,12 @@ impl Events<'_> {
         let end = self.code.clock.at(record.times().1).max(p.start);
         self.tails.clear();
         let ret = record.result();
-        p.caps = exit_tails(&p, &mut record.exit(), ret, self.limits, self.tails);
+        p.caps = if has_messages(p.schema) {
+            // Of what was sent the call has changed the lengths alone.
+            exit_tails(&p, &mut Sorted::new(record.exit(), record.entry()), ret, self.limits, self.tails)
+        } else {
+            exit_tails(&p, &mut record.exit(), ret, self.limits, self.tails)
+        };
         t.ended = end;
         // Where its record has come too late to be in its place, the whole call is moved, so that it takes as long as it took.
         let late = self.out.last().saturating_sub(end);
@@ -364,6 +371,11 @@ fn exit_tails(p: &Pending, memory: &mut impl Memory, ret: i64, limits: Limits, t
     capture::tails(&call, memory, limits, p.caps, tails)
 }
 
+/// Whether a call has several messages, and its record so many captures that they are sorted.
+fn has_messages(schema: &Schema) -> bool {
+    schema.args.iter().any(|a| matches!(a.ty, Type::Mmsghdr(_)))
+}
+
 /// What a record says of a call that has begun.
 fn begun(code: &Intercept, t: &mut Thread, record: &Record<'_>, limits: Limits) -> Option<Pending> {
     let nr = record.number();
@@ -376,7 +388,11 @@ fn begun(code: &Intercept, t: &mut Thread, record: &Record<'_>, limits: Limits) 
     let mut caps = 0;
     if layout.tails.iter().any(|s| !s.out) {
         let call = capture::Call { schema, layout, args: &args, result: None };
-        caps = capture::tails(&call, &mut record.entry(), limits, 0, &mut tails);
+        caps = if has_messages(schema) {
+            capture::tails(&call, &mut Sorted::new(record.entry(), Captures::default()), limits, 0, &mut tails)
+        } else {
+            capture::tails(&call, &mut record.entry(), limits, 0, &mut tails)
+        };
     }
     Some(Pending {
         schema,
