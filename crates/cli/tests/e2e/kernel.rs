@@ -200,6 +200,26 @@ fn names_are_equal() {
     assert!(out.stderr.contains("\"/etc/hostname\", O_RDONLY) = 3</etc/hostname>"), "{}", out.stderr);
 }
 
+/// At the end of memory, and behind it, too. The ids of the queues differ.
+#[test]
+fn texts_of_queues_are_equal() {
+    if !possible() {
+        return;
+    }
+    let Some(program) = lab::program("messages") else { return };
+    for options in
+        [&["-e", "msgsnd,msgrcv"][..], &["-e", "msgsnd,msgrcv", "-s", "3"], &["-e", "msgsnd,msgrcv", "-s", "0"]]
+    {
+        let lines = |t: Trace| {
+            let calls = t.lines.iter().filter(|l| l.text.starts_with("msg"));
+            let texts = calls.filter_map(|l| Some(plain(l.text.split_once(',')?.1, &BTreeSet::new())));
+            texts.collect::<Vec<_>>()
+        };
+        let (ptrace, kernel) = (lines(ptrace(options, &[&program])), lines(kernel(options, &[&program])));
+        assert!(ptrace.len() == 8 * 16 && ptrace == kernel, "{options:?} {ptrace:?} {kernel:?}");
+    }
+}
+
 #[test]
 fn families_are_equal() {
     if !possible() {
