@@ -1,7 +1,8 @@
 //! `trapline graph`: which functions a command calls. It is a recording and a report of it.
 
 use crate::ask::{Ask, Recorded, Show};
-use crate::record::{self, OfAgent, Planned};
+use crate::of_agent::OfAgent;
+use crate::record::{self, Planned};
 use crate::run::{Run, Status};
 use crate::view::screen::Clocks;
 use crate::view::{self, calls};

@@ -28,7 +28,7 @@ pub fn reason(ask: &Ask) -> Option<String> {
 
 /// Takes those out of the requests that the agent reaches, if it does. `more` is captured by all.
 pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Vec<ProbeEnabling>> {
-    if !requests.iter().flat_map(|r| &r.names).any(is_in_file) || ask.target.all || reason(ask).is_none() {
+    if !requests.iter().flat_map(|r| &r.names).any(|name| is_in_file(name)) || ask.target.all || reason(ask).is_none() {
         return Ok(Vec::new());
     }
     enable(requests, more, &target::target(ask)?)
@@ -41,7 +41,7 @@ pub fn take(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Ve
 pub fn enable(requests: &mut Vec<Request>, more: Captures, target: &Target) -> Result<Vec<ProbeEnabling>> {
     let mut taken = Vec::new();
     for request in requests.iter_mut() {
-        let (names, rest): (Vec<String>, Vec<String>) = request.names.drain(..).partition(is_in_file);
+        let (names, rest): (Vec<String>, Vec<String>) = request.names.drain(..).partition(|name| is_in_file(name));
         request.names = rest;
         if !names.is_empty() {
             taken.push(Request { names, ..request.clone() });
@@ -60,7 +60,7 @@ pub fn enable(requests: &mut Vec<Request>, more: Captures, target: &Target) -> R
 }
 
 /// Whether a name is one of theirs.
-pub fn is_in_file(name: &String) -> bool {
+pub fn is_in_file(name: &str) -> bool {
     PROVIDERS.iter().any(|p| name.starts_with(p))
 }
 

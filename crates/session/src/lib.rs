@@ -23,6 +23,7 @@ mod joined;
 pub mod manner;
 pub mod named;
 mod nothing;
+pub mod of_agent;
 pub mod open;
 pub mod output;
 pub mod pack;

@@ -9,7 +9,7 @@
 //! `process:resumed`).
 
 use super::Run;
-use crate::record::OfAgent;
+use crate::of_agent::OfAgent;
 use crate::{complain, in_process};
 use collector::{Agent, Injection, attach};
 use engine::control::Order;

@@ -2,7 +2,7 @@
 
 use crate::ask::{Ask, Keep, Recorded, Show, Targets, Tracer};
 use crate::graph::{self, Chosen};
-use crate::record::OfAgent;
+use crate::of_agent::OfAgent;
 use crate::run::{Named, Run, Status};
 use crate::view::screen::Clocks;
 use crate::{named, record, show};

@@ -3,6 +3,10 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+/// In the number of a process that the ptracer lets go of: only until it is told to attach again. Numbers of processes are below that
+/// (`PID_MAX_LIMIT`, include/linux/threads.h, 6.18).
+pub const LENT: i32 = 1 << 24;
+
 /// Classes that have a counter of lost events.
 const CLASSES: usize = 512;
 /// Numbers of calls that have a bit.

@@ -50,9 +50,6 @@ mod failed {
     pub const FORK: u32 = 5;
 }
 
-/// In the number of a process to let go of: only until it is attached to again. Numbers are below that (`PID_MAX_LIMIT`,
-/// include/linux/threads.h, 6.18).
-const LENT: i32 = 1 << 24;
 const USR1: i32 = 10;
 const EINVAL: i32 = 22;
 /// How long the ptracer may take for an order.
@@ -169,7 +166,7 @@ impl Session {
 
     /// Has the ptracer let go of a process for a moment, and waits until it has.
     fn lend(&mut self, pid: i32) -> Result<State> {
-        self.change_targets(-(pid | LENT))?;
+        self.change_targets(-(pid | control::LENT))?;
         let until = std::time::Instant::now() + PATIENCE;
         let is_traced = |tid: &i32| proc::tracer_of(*tid) == Some(self.ptracer);
         while proc::threads(pid).is_ok_and(|all| all.iter().any(is_traced)) {

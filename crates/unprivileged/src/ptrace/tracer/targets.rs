@@ -3,13 +3,14 @@
 use super::Tracer;
 use super::calls::EXECS;
 use crate::ptrace::thread::{Pending, Thread};
-use crate::ptrace::{LENT, fds, refusal};
+use crate::ptrace::{fds, refusal};
 use engine::backend::ids::ids;
 use events::generated as g;
 use events::layout::CAP_START_UNKNOWN;
 use std::collections::HashSet;
 use std::io;
 use sys::ptrace::{self, event, option};
+use sys::ring::control::LENT;
 use sys::{proc, time};
 
 impl Tracer {
