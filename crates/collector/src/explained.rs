@@ -54,7 +54,7 @@ pub fn unmatched(files: &[Arc<Known>], asked: &[(String, String)], libraries: bo
         let near = nearest(pattern, all.iter().map(String::as_str));
         let mut todo: Vec<String> = Vec::new();
         todo.extend((!near.is_empty()).then(|| format!("nearest: {}", near.join(", "))));
-        todo.extend((!libraries).then(|| "graph --lib traces those of libraries".to_string()));
+        todo.extend((!libraries).then(|| "--lib traces those of libraries".to_string()));
         todo.extend((libraries && near.is_empty()).then(|| "--explain=functions shows what is traced".to_string()));
         Some(format!("{label}: no function of the traced programs has this name ({})", todo.join("; ")))
     };

@@ -116,6 +116,10 @@ pub fn planned(ask: &Ask, mut requests: Vec<Request>, selection: Selection, call
     let strings = u16::try_from(ask.format.string()).unwrap_or(u16::MAX);
     // Keys are addresses, and not what is there.
     let for_spans = spans::need_values(ask).then_some(Values { strings, numbers: true });
+    let has_functions = of_agent.as_ref().is_some_and(|a| !a.functions.none);
+    if ask.capture.lib && !has_functions && ask.keep.name.is_none() {
+        return Err(Error::usage("--lib", "no functions are recorded", "name some: -e function:NAME"));
+    }
     if ask.capture.args {
         let Some(OfAgent { functions, .. }) = of_agent.as_mut().filter(|a| !a.functions.none) else {
             return Err(Error::usage("--args", "no functions are recorded", "name some: -e function:NAME"));
@@ -260,6 +264,7 @@ fn of_agent(ask: &Ask, requests: &mut Vec<Request>, more: Captures) -> Result<Op
         return Err(Error::usage(option, why, "--ustack, or no capture"));
     }
     of_agent.functions.unwanted = ask.capture.leave.clone();
+    of_agent.functions.libraries = ask.capture.lib;
     Ok(Some(of_agent))
 }
 

@@ -26,6 +26,11 @@ pub(super) fn value(name: &'static str, value: &'static str, help: impl Into<Sty
     Arg::new(name).long(name).value_name(value).help(help.into())
 }
 
+/// Functions of libraries.
+pub(super) fn libraries() -> Arg {
+    long_flag("lib", "Also the functions of shared libraries")
+}
+
 /// Functions whose code is not touched.
 pub(super) fn leave() -> Arg {
     value("leave", "NAME", "Leave the code of functions NAME, which may have * and ?, as it is: they are not traced")

@@ -1,6 +1,6 @@
 //! The options of `trapline run`.
 
-use super::options::{clock_offset, flag, long_flag, session_args, target_args, value};
+use super::options::{clock_offset, flag, libraries, long_flag, session_args, target_args, value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, ValueHint, value_parser};
 use std::ffi::OsString;
@@ -60,6 +60,7 @@ pub(super) fn run(c: Command) -> Command {
         value("config", "NAME=VALUE", "A setting, instead of the script's own: max_map_keys=10000")
             .action(ArgAction::Append),
     )
+    .arg(libraries().help("function: probes are of shared libraries too"))
     .arg(long_flag("raw-strings", "Print strings of programs as they are, without escapes"))
     .arg(long_flag("force", "Set return probes even if they may break the program"))
     .arg(long_flag("unsafe", "Let the script run commands: system()"))

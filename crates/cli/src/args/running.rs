@@ -1,6 +1,6 @@
 //! The commands that control what runs: tracers, sessions, slab traces.
 
-use super::options::{format_args, long_flag, text_or_json, value};
+use super::options::{format_args, libraries, long_flag, text_or_json, value};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, value_parser};
 use session::tracer::{Choice, about, with};
@@ -37,7 +37,7 @@ pub(super) fn tracer(c: Command) -> Command {
                 .arg(some("function", "NAME", "Only these functions; NAME may have * and ?").short('F'))
                 .arg(some("no-function", "NAME", "Not these functions").short('N'))
                 .arg(some("section", "NAME", "Only functions in these sections of their files; NAME may have * and ?"))
-                .arg(long_flag("lib", "Also the functions of shared libraries"))
+                .arg(libraries())
                 .arg(long_flag("no-time", format!("{}: calls only, which costs less", with(Choice::Time))))
                 .arg(
                     some(

@@ -1,7 +1,7 @@
 //! The commands that trace: a program, running processes, the machine.
 
 use super::options::{
-    CALLS, EVENTS, STACKS, as_views, call_args, format_args, frames, leave, lens_args, long_flag, on_stdout,
+    CALLS, EVENTS, STACKS, as_views, call_args, format_args, frames, leave, lens_args, libraries, long_flag, on_stdout,
     profile_args, selection_args, session_args, span, strace_args, target_args, traced_command, value, with_scripts,
 };
 use super::{later, recorded};
@@ -55,6 +55,7 @@ pub(super) fn record(c: Command) -> Command {
                 .value_hint(ValueHint::FilePath)
                 .value_parser(value_parser!(OsString)),
         )
+        .arg(libraries().help("With -e function:NAME: also the functions of shared libraries"))
         .arg(leave())
         .arg(span().help(
             "Also record the probes of 'NAME = PROBE .. PROBE by KEY', and what the key is made of: reports show these spans (docs/REPORT.md)",
@@ -152,7 +153,7 @@ pub(super) fn graph(c: Command) -> Command {
             long_flag("args", "Arguments and results too, of functions that debug information (-g) describes")
                 .conflicts_with("min-time"),
         )
-        .arg(long_flag("lib", "Also the functions of shared libraries"))
+        .arg(libraries())
         .arg(leave())
         .arg(
             value("program", "NAME", "Only the functions of programs with this name or path, which may have * and ?")

@@ -50,7 +50,7 @@ impl Run {
     /// How the agent records what is enabled of it with these requests, which are added to `all`; none: nothing.
     pub(super) fn of_agent(&self, mut requests: Vec<Request>, all: &mut Vec<Enabling>) -> Result<Option<Functions>> {
         let Some(named) = self.named.as_ref().filter(|_| !requests.is_empty()) else { return Ok(None) };
-        let (more, strings) = (named.captures, named.strings);
+        let (more, strings, libraries) = (named.captures, named.strings, named.libraries);
         let probes = match self.plan.backend {
             Backend::Kernel => Vec::new(),
             _ => in_process::enable(&mut requests, more, &self.plan.target)?,
@@ -60,6 +60,7 @@ impl Run {
             return Ok(None);
         };
         of_agent.prepare(expression, strings)?;
+        of_agent.functions.libraries = libraries;
         let first = all.len();
         let fresh = of_agent.join(all);
         let (known, new) = all.split_at(first);

@@ -25,6 +25,8 @@ pub struct Named {
     pub captures: Captures,
     /// Strings are captured.
     pub strings: bool,
+    /// Functions of libraries can be added too.
+    pub libraries: bool,
     /// Return probes are set that may break the program.
     pub force: bool,
     /// Where the trace goes.
@@ -62,6 +64,7 @@ impl Named {
             pids: if let Target::Pids(pids) = &plan.target { pids.clone() } else { Vec::new() },
             captures: crate::captures::captures(&ask.capture)?,
             strings: crate::captures::has_strings(&ask.capture),
+            libraries: ask.capture.lib,
             force: ask.tracing.force,
             dir: ask.keep.output.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
             flight: ask.keep.flight.is_some(),
