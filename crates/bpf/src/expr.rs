@@ -65,6 +65,9 @@ pub trait Source<E>: Sized {
         false
     }
 
+    /// A register holds a number that will be kept in memory.
+    fn keep(_: &mut Generator<'_, E, Self>, _: Reg) {}
+
     /// Counts a division by zero. R0 to R5 are free.
     fn by_zero(_: &mut Generator<'_, E, Self>, _at: Span) {}
 }
@@ -374,6 +377,7 @@ impl<E, S: Source<E>> Generator<'_, E, S> {
         }
         let slot = first + 8 * self.depth as i16;
         self.int(x)?;
+        S::keep(self, R0);
         self.a.store(Size::D, base, slot, R0);
         self.depth += 1;
         self.int(y)?;

@@ -38,6 +38,8 @@ pub struct Places<'p, E> {
     pub scratch: (Reg, i16),
     /// Emits the code that counts. R0 to R5 are free.
     pub count: &'p dyn Fn(&mut Assembler<E>, Fault),
+    /// Where it is: a zero that the verifier does not know, which is added to what is kept in memory, so that it knows nothing of that.
+    pub zero: Option<Reg>,
 }
 
 /// Why there is no code.
@@ -49,6 +51,8 @@ pub enum Unfit {
     Leaf(usize),
     /// The value is none of those that have code.
     Value,
+    /// There are more loops within one another than functions can be called back.
+    Depth,
 }
 
 impl From<NoTemps> for Unfit {
@@ -63,6 +67,7 @@ impl std::fmt::Display for Unfit {
             Unfit::Temps => f.write_str("the expression is too complex for the kernel"),
             Unfit::Leaf(i) => write!(f, "value {i} of the clause has no place"),
             Unfit::Value => f.write_str("a value that the kernel's programs do not have"),
+            Unfit::Depth => f.write_str("more loops within one another than this kernel has"),
         }
     }
 }
@@ -120,6 +125,10 @@ impl<E> Source<E> for Places<'_, E> {
         }
     }
 
+    fn keep(g: &mut Generator<'_, E, Self>, number: Reg) {
+        g.source.zero.into_iter().for_each(|zero| g.a.alu(Alu::Add, number, zero));
+    }
+
     fn by_zero(g: &mut Generator<'_, E, Self>, at: Span) {
         (g.source.count)(g.a, Fault::DivisionByZero(at));
     }
@@ -157,6 +166,7 @@ impl<E> Generator<'_, E, Places<'_, E>> {
         self.a.mov(R1, R0);
         self.a.alu(Alu::Add, R1, by);
         self.extend(R1, cast);
+        Places::keep(self, R1);
         self.a.store(Size::D, base, off, R1);
         if !after {
             self.a.mov(R0, R1);

@@ -1,20 +1,22 @@
 //! Clauses of scripts in the kernel collect what they do in the interpreter: random ones, taken by the verifier and run as raw tracepoints
-//! with random arguments (BPF_PROG_TEST_RUN). A property of `bpf` compares the interpreter with the executor. Wants bpf(2).
+//! with random arguments (BPF_PROG_TEST_RUN), their loops made in each way that the kernel has. A property of `bpf` compares the interpreter with the
+//! executor. Wants bpf(2).
 
-use bpf::frame::{Maps, Session};
+use bpf::frame::{Generated, Maps, Session};
 use bpf::interp;
-use bpf::probes::collect::{Clauses, Counter, Descriptors, collect, key, words};
+use bpf::probes::collect::{Clauses, Counter, Descriptors, Loops, collect, key, words};
 use bpf::probes::{Field, Plan, Value, Whose};
 use bpf::{BtfOffsets, Program as Code};
 use engine::request::collecting::{Clause, Collected, From, can_collect, layout};
 use lang::script::ir::{Leaf, Program as Script, What};
 use lang::script::maps::Row;
-use lang::script::run::{Host, Machine, Output};
+use lang::script::run::{Fault, Host, MAX_ROUNDS, Machine, Output};
 use lang::script::time::Wall;
 use lang::script::types::Type;
 use lang::script::{Known, Parameters, compile};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use sys::bpf::prog::{Program, ProgramKind, ProgramSpec};
+use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::processors::{self, Processors};
 use testkit::clauses::{ARGS, script, word};
 use testkit::skip;
@@ -55,6 +57,13 @@ struct Outcome {
     refused: u64,
 }
 
+impl Outcome {
+    /// The first number of a map.
+    fn of(&self, map: &str) -> Option<i64> {
+        self.maps.iter().find(|(name, _)| name == map).map(|(_, rows)| rows[0].held.read(&Type::INT).int())
+    }
+}
+
 impl Host for Outcome {
     fn output(&mut self, output: Output<'_>) {
         let Output::Map { map, rows, .. } = output else { panic!("{output:?}") };
@@ -89,7 +98,7 @@ fn clauses_of(script: &Script) -> Vec<Clause> {
     clause.filter(|c| can_collect(script, c)).collect()
 }
 
-fn code(collected: &Collected, clauses: &[Clause]) -> Code {
+fn code(collected: &Collected, clauses: &[Clause], loops: Loops) -> Generated {
     let number = |(i, (_, size, signed)): (usize, &(&str, u8, bool))| Field {
         value: Value::Context { off: 8 * i as i16, size: *size, signed: *signed },
         tail: None,
@@ -103,8 +112,29 @@ fn code(collected: &Collected, clauses: &[Clause]) -> Code {
         slab: None,
     };
     let maps = collected.descriptors().unwrap();
-    let all = Clauses { script: &collected.script, clauses, maps: &maps, faults: &collected.faults };
-    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan, &all).unwrap()
+    let all = Clauses { script: &collected.script, clauses, maps: &maps, faults: &collected.faults, loops };
+    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan, &all)
+}
+
+/// The ways to make loops that the kernel has.
+fn ways() -> Vec<Loops> {
+    let in_place = sys::bpf::probe::may_goto().then_some(Loops::InPlace);
+    in_place.into_iter().chain([Loops::CalledBack]).collect()
+}
+
+/// The kernel takes functions that are called back only with their types.
+fn take(code: &Code) -> Result<Program, LoadError> {
+    let bytes = code.bytes();
+    let mut spec = ProgramSpec::new(ProgramKind::RawTracepoint, "tl_clauses", &bytes);
+    let (blob, main, callback) = sys::btf::build::program_types();
+    let (types, starts) = (btf_load(&blob)?, code.functions());
+    let ids = std::iter::once(main).chain(std::iter::repeat(callback));
+    let records: Vec<u8> =
+        starts.iter().zip(ids).flat_map(|(at, id)| [*at as u32, id]).flat_map(u32::to_ne_bytes).collect();
+    if starts.len() > 1 {
+        spec.functions = Some((types.as_fd(), &records));
+    }
+    Program::load(&spec)
 }
 
 /// The program in the kernel, and its maps.
@@ -116,18 +146,22 @@ struct Loaded {
 }
 
 /// `whose`: what is said where the verifier refuses it.
-fn load(script: Script, whose: &str) -> Option<Loaded> {
+fn load(script: Script, loops: Loops, whose: &str) -> Option<Loaded> {
     let clauses = clauses_of(&script);
     let (numbers, maps) = (clauses.iter().map(|c| c.number).collect::<Vec<_>>(), vec![true; script.maps.len()]);
     let collected = Collected::new(Arc::new(script), &numbers, maps);
     collected.make().unwrap();
-    let code = code(&collected, &clauses);
-    let bytes = code.bytes();
-    let program = Program::load(&ProgramSpec::new(ProgramKind::RawTracepoint, "tl_clauses", &bytes));
-    let program = match program {
+    let code = match code(&collected, &clauses, loops) {
+        Ok(code) => code,
+        // Functions leave less of the stack: a session runs its clauses in trapline then.
+        Err(_) if loops == Loops::CalledBack => return None,
+        Err(e) => panic!("{whose}\n{e}"),
+    };
+    let has_loops = collected.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds);
+    let program = match take(&code) {
         Ok(program) => program,
-        // Too many ways lead through its loops: a session runs its clauses in trapline then.
-        Err(e) if e.error.raw_os_error() == Some(E2BIG) && code.to_string().contains("may_goto") => return None,
+        // Too many ways lead through its loops.
+        Err(e) if e.error.raw_os_error() == Some(E2BIG) && has_loops => return None,
         Err(e) => panic!("{whose}\n{e}\n{code}\n{}", &e.log[e.log.len().saturating_sub(4000)..]),
     };
     Some(Loaded { collected, clauses: clauses.len(), code, program })
@@ -224,7 +258,7 @@ fn the_kernel_and_the_interpreter_agree() {
         return skip("root", "in a pid namespace of its own");
     }
     stay_on_a_processor();
-    let mut ran = 0;
+    let (mut ran, mut called_back) = (0, 0);
     for (round, mut r) in testkit::seeded(7, 2 * SCRIPTS) {
         // Many clauses, or few with loops.
         let clauses = r.of(&[CLAUSES, 2]);
@@ -236,11 +270,13 @@ fn the_kernel_and_the_interpreter_agree() {
             words[arg("p")] = BYTES.as_ptr() as u64;
             rounds.push(words);
         }
+        let ways = ways();
+        let loops = ways[r.index(ways.len())];
         // A map gets memory for an element when it needs it, without waiting: on a machine with little of it, that can fail, and is counted as
         // refused. Then nothing is learned.
         let mut tries = 0..5;
         loop {
-            let Some(loaded) = load(program.clone(), &round) else { break };
+            let Some(loaded) = load(program.clone(), loops, &round) else { break };
             let mut machine = loaded.interpreter();
             for words in &rounds {
                 assert_eq!(loaded.program.test_run(words).unwrap(), 0);
@@ -252,10 +288,11 @@ fn the_kernel_and_the_interpreter_agree() {
             }
             assert_eq!(interpreted, kernel, "{round}\n{text}");
             ran += loaded.clauses;
+            called_back += usize::from(loaded.code.functions().len() > 1);
             break;
         }
     }
-    assert!(ran > SCRIPTS / 2 * CLAUSES, "{ran}");
+    assert!(ran > SCRIPTS / 2 * CLAUSES && called_back > SCRIPTS / 10, "{ran} {called_back}");
 }
 
 /// A full map that drops keys has room for each new one, and reports none as refused.
@@ -266,7 +303,7 @@ fn old_keys_make_room_for_new_ones() {
     }
     for kind in ["lruhash", "percpulruhash"] {
         let text = format!("let @m = {kind}(64); tracepoint:t:p {{ @m[args.g] = count(); }}");
-        let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
+        let loaded = load(compiled(&text).expect("it is right"), Loops::default(), &text).expect("it is taken");
         for last in 0..1000 {
             let mut words = [0; ARGS.len()];
             words[arg("g")] = last;
@@ -288,7 +325,7 @@ fn many_branches_are_no_burden() {
     let one = |i: u64| format!("if (args.a > {i}) {{ $v = {i}; }} if ($v == {i}) {{ $w++; }} ");
     let ifs: String = (0..60).map(one).collect();
     let text = format!("tracepoint:t:p {{ $v = (int64)1; $w = (int64)2; {ifs} if ($w > 3) {{ @[$v] = sum($w); }} }}");
-    let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
+    let loaded = load(compiled(&text).expect("it is right"), Loops::default(), &text).expect("it is taken");
     let steps = sys::bpf::info::program(&loaded.program).expect("it is loaded").verified_insns;
     assert!(steps < 50_000, "{steps}");
 }
@@ -306,20 +343,42 @@ fn many_rounds_are_no_burden() {
     let of_one = 1 + (0..1_000_000).map(|i| if i & 1 == 1 { i } else { -3 }).sum::<i64>();
     let while_ = "$i = (int64)0; while ($i < 1000000) { $i++; $v ^= $i; if ($i == 900001) { break; } $w++; }";
     let of_while = (1..=900_001).fold(1, |v, i| v ^ i);
-    for (loops, sum, rounds) in [(nested, of_nested, 990_000), (one, of_one, 1_000_000), (while_, of_while, 900_000)] {
+    let of_each = [(nested, of_nested, 990_000), (one, of_one, 1_000_000), (while_, of_while, 900_000)];
+    for ((loops, sum, rounds), way) in of_each.into_iter().flat_map(|of| ways().into_iter().map(move |way| (of, way))) {
         let text = format!("tracepoint:t:p {{ $v = (int64)1; $w = (int64)0; {loops} @v = sum($v); @w = sum($w); }}");
-        let loaded = load(compiled(&text).expect("it is right"), &text).expect("it is taken");
+        let loaded = load(compiled(&text).expect("it is right"), way, &text).expect("it is taken");
         let steps = sys::bpf::info::program(&loaded.program).expect("it is loaded").verified_insns;
-        assert!(steps < 5_000, "{steps}: {text}");
+        assert!(steps < 5_000, "{steps}: {way:?} {text}");
         // More than once: the kernel's own limit is of one run.
         for _ in 0..3 {
             assert_eq!(loaded.program.test_run(&[0; ARGS.len()]).unwrap(), 0);
         }
         let found = loaded.outcome();
-        let of = |name: &str| {
-            let (_, rows) = found.maps.iter().find(|(n, _)| n == name).expect("a map");
-            rows[0].held.read(&Type::INT).int()
-        };
-        assert_eq!((of("v"), of("w")), (3 * sum, 3 * rounds), "{text}: {found:?}");
+        assert_eq!([found.of("v"), found.of("w")], [Some(3 * sum), Some(3 * rounds)], "{way:?} {text}: {found:?}");
+    }
+}
+
+/// A run with loops that are functions ends with the first round that is too many, in whichever loop that is.
+#[test]
+fn rounds_are_counted_to_the_last_one() {
+    if !is_possible() {
+        return;
+    }
+    let most = i64::from(MAX_ROUNDS);
+    for (loops, rounds, too_many) in [
+        (format!("for ($i : 0..{most}) {{ $w++; }}"), most, 0),
+        (format!("for ($i : 0..{most} + 1) {{ $w++; }}"), most, 1),
+        (format!("while (1) {{ if (++$w == {most}) {{ break; }} }}"), most, 0),
+        ("while (1) { $w++; }".into(), most, 1),
+        (format!("for ($i : 0..2) {{ for ($j : 0..{most} / 2 - 1) {{ $w++; }} }}"), most - 2, 0),
+        (format!("for ($i : 0..2) {{ for ($j : 0..{most} / 2) {{ $w++; }} }}"), most - 2, 1),
+    ] {
+        let text = format!("tracepoint:t:p {{ $w = (int64)0; {loops} @w = sum($w); }}");
+        let loaded = load(compiled(&text).expect("it is right"), Loops::CalledBack, &text).expect("it is taken");
+        assert_eq!(loaded.program.test_run(&[0; ARGS.len()]).unwrap(), 0);
+        let found = loaded.outcome();
+        assert_eq!(found.of("w"), (too_many == 0).then_some(rounds), "{text}: {found:?}");
+        let faults = found.counted.iter().filter(|c| c.0.starts_with("TooManyRounds"));
+        assert_eq!(faults.map(|c| c.1).sum::<u64>(), too_many, "{text}: {found:?}");
     }
 }

@@ -147,7 +147,7 @@ fn program(script: &Script, map: &Map) -> bpf::Program {
     };
     let leaves: Vec<_> = clause.leaves.iter().map(place).collect();
     let count = |a: &mut Assembler, fault| add(a, if fault == Fault::BadRead { at::FAULTS } else { at::ZEROS });
-    let source = Places { leaves: &leaves, vars: (R10, -16), scratch: (R10, -24), count: &count };
+    let source = Places { leaves: &leaves, vars: (R10, -16), scratch: (R10, -24), count: &count, zero: None };
     let mut g = Generator { a: &mut a, source: &source, temps: (R10, -216, 24), depth: 0 };
     let mut next = at::NUMBERS;
     for stmt in &clause.body {

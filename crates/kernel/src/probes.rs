@@ -242,6 +242,7 @@ impl AttachedProbe {
                     clauses: &collecting.clauses,
                     maps: &collecting.collected.descriptors().unwrap_or_default(),
                     faults: &collecting.collected.faults,
+                    loops: collecting.collected.loops(),
                 };
                 made(probes::collect::collect(&maps, offsets, session, &plan(fields(way)?), &clauses))
             }

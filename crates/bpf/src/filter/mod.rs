@@ -118,6 +118,8 @@ pub enum Unfit {
     Exits,
     /// A string is searched: it may be longer than what can be read here.
     Search,
+    /// Of a script: loops are nested more deeply than functions can be called back.
+    Depth,
 }
 
 impl std::fmt::Display for Unfit {
@@ -129,6 +131,7 @@ impl std::fmt::Display for Unfit {
             Unfit::Temps => f.write_str("the filter is too complex for the kernel"),
             Unfit::Exits => f.write_str("a part of the filter has no exit"),
             Unfit::Search => f.write_str("the filter searches a string"),
+            Unfit::Depth => f.write_str("it has more loops within one another than this kernel calls back"),
         }
     }
 }

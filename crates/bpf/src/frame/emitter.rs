@@ -10,6 +10,7 @@ use crate::program::Program;
 use crate::unwind::{Tables, UserStacks};
 use events::Schema;
 use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 
 /// A program, or why there is none: a filter for which there is no code, or a mistake of the generator's.
 pub type Generated = Result<Program, AsmError<Unfit>>;
@@ -30,15 +31,19 @@ pub(crate) struct Emitter<'s> {
     pub(super) has_state: bool,
     /// The current task is in its slot ([`Emitter::know_task`]).
     pub(super) knows_task: bool,
-    callbacks: Vec<Callback>,
+    callbacks: Vec<Callback<'s>>,
     unwinder: Option<UserStacks>,
 }
 
+/// Emits a function.
+type Emit<'s> = Rc<dyn Fn(&mut Emitter<'s>) + 's>;
+
 /// A function that is called back by bpf_loop, emitted once, after the program that uses it.
-struct Callback {
-    name: &'static str,
+struct Callback<'s> {
+    /// None: it is used in one place.
+    name: Option<&'static str>,
     label: Label,
-    emit: fn(&mut Emitter<'_>),
+    emit: Emit<'s>,
 }
 
 impl Deref for Emitter<'_> {
@@ -80,7 +85,7 @@ impl<'s> Emitter<'s> {
         let mut next = 0;
         // Functions that are called back have a stack and registers of their own.
         (self.knows_task, self.has_state) = (false, false);
-        while let Some(&Callback { label, emit, .. }) = self.callbacks.get(next) {
+        while let Some((label, emit)) = self.callbacks.get(next).map(|c| (c.label, Rc::clone(&c.emit))) {
             self.bind(label);
             emit(&mut self);
             next += 1;
@@ -105,9 +110,18 @@ impl<'s> Emitter<'s> {
 
     /// The label of the function of this name, which `emit` emits later.
     pub(crate) fn callback(&mut self, name: &'static str, emit: fn(&mut Emitter<'_>)) -> Label {
-        if let Some(c) = self.callbacks.iter().find(|c| c.name == name) {
+        if let Some(c) = self.callbacks.iter().find(|c| c.name == Some(name)) {
             return c.label;
         }
+        self.add(Some(name), Rc::new(emit))
+    }
+
+    /// The label of a function that is used in one place, and which `emit` emits later.
+    pub(crate) fn function(&mut self, emit: impl Fn(&mut Emitter<'s>) + 's) -> Label {
+        self.add(None, Rc::new(emit))
+    }
+
+    fn add(&mut self, name: Option<&'static str>, emit: Emit<'s>) -> Label {
         let label = self.new_label();
         self.callbacks.push(Callback { name, label, emit });
         label

@@ -28,6 +28,10 @@ pub const WORDS: i16 = -96;
 pub const I: i16 = -88;
 /// Capture bits of the op: whether its read was complete.
 pub const CAP: i16 = -112;
+/// The lowest of [`UNUSED_COUNT`] slots, from CAP to OP, that are free in clauses of programs that report no event.
+pub const UNUSED: i16 = CAP;
+/// How many they are.
+pub const UNUSED_COUNT: usize = ((RET - UNUSED) / 8) as usize;
 /// A key of 16 bytes.
 pub const KEY: i16 = -128;
 /// Spare.

@@ -14,7 +14,7 @@ use lang::script::types::{Space, Type};
 /// memory of the kernel.
 pub fn is_possible(script: &lang::script::Program, clause: &Clause, all_memory: bool) -> bool {
     let Some(c) = script.clauses.get(clause.number) else { return false };
-    let Some(room) = Room::of(script, c, clause) else { return false };
+    let Some(room) = Room::of(script, c, clause, 0) else { return false };
     let check = Check { script, clause, vars: &c.vars, all_memory, temps: room.temps.1 };
     !c.body.is_empty()
         && c.vars.iter().all(|ty| ty.as_int().is_some())

@@ -22,7 +22,7 @@ use crate::expr::{Generator, Place};
 use crate::filter;
 use crate::frame::{Emitter, Generated, Maps, Session, program, reg, slot};
 use crate::helper::Helper;
-use crate::insn::{Atomic, Cond, Reg::*, Size};
+use crate::insn::{Alu, Atomic, Cond, Reg, Reg::*, Size};
 use crate::script::{self, Places, Unfit};
 use crate::slab;
 use aggregates::add;
@@ -34,7 +34,8 @@ use lang::script::maps::words_of;
 use lang::script::run::Fault;
 use lang::script::types::{Aggregate, Type};
 use lang::script::value::Value as Scripts;
-use loops::Ways;
+pub use loops::Loops;
+use loops::{Ways, ZERO};
 
 /// Bytes of a key that fit on the stack.
 pub const MAX_KEY: usize = 96;
@@ -125,6 +126,16 @@ pub struct Clauses<'c> {
     pub maps: &'c Descriptors,
     /// The [`faults`] of all clauses that collect, those of other programs too.
     pub faults: &'c [(Fault, Span)],
+    /// How their loops are made.
+    pub loops: Loops,
+}
+
+impl Clauses<'_> {
+    /// How many bytes of the stack the functions of their loops take; none: they cannot be called.
+    fn functions(&self) -> Option<i16> {
+        let of_script = self.clauses.iter().filter_map(|c| self.script.clauses.get(c.number));
+        self.loops.stacks(of_script.map(|c| loops::depth(&c.body)).max().unwrap_or(0))
+    }
 }
 
 /// What is counted while clauses run: the number of its word.
@@ -217,7 +228,7 @@ fn statements(list: &[Stmt], each: &mut dyn FnMut(&Int)) {
     }
 }
 
-/// Where things lie on the stack, as offsets from r10.
+/// Where things lie on the program's stack, as offsets from its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// The word of the first leaf; the others are above it.
@@ -226,14 +237,15 @@ pub(super) struct Room {
     /// Behind the last variable.
     value: i16,
     scratch: i16,
-    /// Two words for each loop within a loop.
+    /// The words of loops for which [`slot::UNUSED`] has no room.
     loops: i16,
     key: i16,
     pub(super) temps: (i16, usize),
 }
 
 impl Room {
-    pub(super) fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause) -> Option<Room> {
+    /// `functions`: bytes that the functions of the program take of the stack.
+    pub(super) fn of(script: &lang::script::Program, c: &ir::Clause, clause: &Clause, functions: i16) -> Option<Room> {
         let words = |n: usize| i16::try_from(8 * n).ok();
         let leaves = slot::LAST.checked_sub(words(clause.leaves.len())?)?;
         let value = leaves.checked_sub(8)?;
@@ -241,18 +253,13 @@ impl Room {
         let scratch = vars.checked_sub(8)?;
         let sizes =
             script.maps.iter().filter_map(layout).map(|(parts, _)| parts.iter().map(|p| p.size()).sum::<usize>());
-        let loops = scratch.checked_sub(words(2 * loops::depth(&c.body))?)?;
+        let of_loops = loops::words(&c.body).saturating_sub(slot::UNUSED_COUNT);
+        let loops = scratch.checked_sub(words(of_loops)?)?;
         let key = loops.checked_sub(i16::try_from(sizes.max().unwrap_or(0)).ok()?)?;
-        let left = (key - STACK_END) / 8;
-        (left >= FEW_TEMPS).then_some(Room {
-            leaves,
-            vars,
-            value,
-            scratch,
-            loops,
-            key,
-            temps: (STACK_END, left as usize),
-        })
+        let end = STACK_END + functions;
+        let left = (key - end) / 8;
+        let few = if functions == 0 { FEW_TEMPS } else { 1 };
+        (left >= few).then_some(Room { leaves, vars, value, scratch, loops, key, temps: (end, left as usize) })
     }
 }
 
@@ -260,12 +267,12 @@ impl Room {
 ///
 /// # Errors
 /// [`crate::AsmError::Generator`] where an expression is too complex.
-pub fn collect(
-    maps: &Maps,
-    offsets: &BtfOffsets,
-    session: &Session,
+pub fn collect<'s>(
+    maps: &'s Maps,
+    offsets: &'s BtfOffsets,
+    session: &'s Session,
     plan: &Plan<'_>,
-    clauses: &Clauses<'_>,
+    clauses: &'s Clauses<'s>,
 ) -> Generated {
     program(maps, offsets, session, |e, out| {
         e.store_slot(slot::CTX, R1);
@@ -282,13 +289,18 @@ pub fn collect(
         loops::off_private_stack(e, clauses);
         for clause in clauses.clauses {
             if let Err(unfit) = one(e, plan, clauses, clause) {
-                e.fail(match unfit {
-                    Unfit::Temps => filter::Unfit::Temps,
-                    Unfit::Leaf(_) | Unfit::Value => filter::Unfit::Result,
-                });
+                fail(e, unfit);
             }
         }
     })
+}
+
+fn fail(e: &mut Emitter<'_>, unfit: Unfit) {
+    e.fail(match unfit {
+        Unfit::Temps => filter::Unfit::Temps,
+        Unfit::Depth => filter::Unfit::Depth,
+        Unfit::Leaf(_) | Unfit::Value => filter::Unfit::Result,
+    });
 }
 
 /// What the code of a clause is made with.
@@ -297,34 +309,53 @@ struct Clausework<'c> {
     places: Vec<Option<(Place, Option<Cast>)>>,
     clause: &'c Clause,
     room: Room,
+    /// The end of the program's stack.
+    stack: Reg,
+    /// Nothing that is kept on the stack may be known to the verifier: [`loops`].
+    blind: bool,
 }
 
 /// A clause; falls through.
-fn one(e: &mut Emitter<'_>, plan: &Plan<'_>, all: &Clauses<'_>, clause: &Clause) -> Result<(), Unfit> {
+fn one<'c>(e: &mut Emitter<'c>, plan: &Plan<'_>, all: &'c Clauses<'c>, clause: &'c Clause) -> Result<(), Unfit> {
     let Some(c) = all.script.clauses.get(clause.number) else { return Ok(()) };
-    let room = Room::of(all.script, c, clause).ok_or(Unfit::Temps)?;
+    let room = |functions| Room::of(all.script, c, clause, functions);
+    let why = if room(0).is_some() { Unfit::Depth } else { Unfit::Temps };
+    let room = all.functions().and_then(room).ok_or(why)?;
     let at = |i: usize| room.leaves + 8 * i as i16;
-    let places = (0..clause.leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
-    let work = Clausework { all, places, clause, room };
+    let work = Clausework::new(all, clause, room, R10);
     let done = e.new_label();
     e.note(format!("clause {}", clause.number));
+    work.load_zero(e);
     let first = c.predicate_leaves.min(clause.leaves.len());
     (0..first).try_for_each(|i| work.leaf(e, plan, i, at(i)))?;
     if let Some(predicate) = &c.predicate {
         work.generate(e, |g| g.branch(predicate, false, done))?;
     }
     (first..clause.leaves.len()).try_for_each(|i| work.leaf(e, plan, i, at(i)))?;
-    (0..c.vars.len()).for_each(|i| e.store(Size::D, R10, room.vars + 8 * i as i16, 0));
+    (0..c.vars.len()).for_each(|i| work.set_word(e, room.vars + 8 * i as i16, 0));
+    work.before_loops(e);
     work.statements(e, &c.body, Ways::out(done))?;
     e.bind(done);
     Ok(())
 }
 
-impl Clausework<'_> {
+impl<'c> Clausework<'c> {
+    fn new(all: &'c Clauses<'c>, clause: &'c Clause, room: Room, stack: Reg) -> Clausework<'c> {
+        let at = |i: usize| room.leaves + 8 * i as i16;
+        let places = (0..clause.leaves.len()).map(|i| Some((Place::Memory(stack, at(i), Size::D), None))).collect();
+        let has_loops = all.script.clauses.get(clause.number).is_some_and(|c| loops::depth(&c.body) > 0);
+        Clausework { all, places, clause, room, stack, blind: has_loops && all.loops == Loops::CalledBack }
+    }
+
     /// Reads a leaf. What memory depends on was read before.
     fn leaf(&self, e: &mut Emitter<'_>, plan: &Plan<'_>, i: usize, at: i16) -> Result<(), Unfit> {
         let Some(From::Memory(n)) = self.clause.leaves.get(i) else {
-            self.clause.leaves.get(i).iter().for_each(|from| read(e, plan, **from, at));
+            if let Some(from) = self.clause.leaves.get(i) {
+                read(e, plan, *from, at);
+                if self.blind && !matches!(from, From::Comm | From::Nothing) {
+                    self.forget_word(e, at);
+                }
+            }
             return Ok(());
         };
         let Some(hoisted) = self.all.script.hoisted.get(*n) else { return Err(Unfit::Value) };
@@ -332,7 +363,7 @@ impl Clausework<'_> {
         if hoisted.expr.ty.as_int().is_some() {
             let number = hoisted.expr.clone().int();
             self.generate(e, |g| g.int(&number))?;
-            e.store(Size::D, R10, at, R0);
+            self.keep(e, at);
         }
         Ok(())
     }
@@ -353,9 +384,10 @@ impl Clausework<'_> {
             a.atomic(Atomic::Add, Size::D, R1, 0, R2);
         };
         let room = self.room;
-        let source =
-            Places { leaves: &self.places, vars: (R10, room.vars), scratch: (R10, room.scratch), count: &count };
-        let mut g = Generator { a: e, source: &source, temps: (R10, room.temps.0, room.temps.1), depth: 0 };
+        let (stack, leaves) = (self.stack, &self.places);
+        let zero = self.blind.then_some(ZERO);
+        let source = Places { leaves, vars: (stack, room.vars), scratch: (stack, room.scratch), count: &count, zero };
+        let mut g = Generator { a: e, source: &source, temps: (stack, room.temps.0, room.temps.1), depth: 0 };
         make(&mut g)
     }
 
@@ -364,11 +396,11 @@ impl Clausework<'_> {
         Counter::Fault(self.all.faults.iter().position(|known| *known == fault).unwrap_or(0))
     }
 
-    fn statements(&self, e: &mut Emitter<'_>, list: &[Stmt], ways: Ways) -> Result<(), Unfit> {
+    fn statements(&self, e: &mut Emitter<'c>, list: &'c [Stmt], ways: Ways) -> Result<(), Unfit> {
         list.iter().try_for_each(|s| self.statement(e, s, ways))
     }
 
-    fn statement(&self, e: &mut Emitter<'_>, s: &Stmt, ways: Ways) -> Result<(), Unfit> {
+    fn statement(&self, e: &mut Emitter<'c>, s: &'c Stmt, ways: Ways) -> Result<(), Unfit> {
         match s {
             Stmt::Collect(map, key, aggregate, number, None) => {
                 if let Some(number) = number {
@@ -380,7 +412,7 @@ impl Clausework<'_> {
                 let done = e.new_label();
                 self.find(e, *map, key, done)?;
                 if number.is_some() {
-                    e.load(Size::D, R1, R10, self.room.value);
+                    e.load(Size::D, R1, self.stack, self.room.value);
                 }
                 add(e, aggregate, done);
                 e.bind(done);
@@ -433,17 +465,17 @@ impl Clausework<'_> {
     /// The word of the value = a number.
     fn number(&self, e: &mut Emitter<'_>, number: &Int) -> Result<(), Unfit> {
         self.generate(e, |g| g.int(number))?;
-        e.store(Size::D, R10, self.room.value, R0);
+        self.keep(e, self.room.value);
         Ok(())
     }
 
     /// A variable = a number.
     fn set(&self, e: &mut Emitter<'_>, var: usize, number: &Int, ways: Ways) -> Result<(), Unfit> {
         self.generate(e, |g| g.int(number))?;
-        if ways.is_in_loop() {
+        if ways.is_in_loop() && !self.blind {
             self.forget(e, R0);
         }
-        e.store(Size::D, R10, self.room.vars + 8 * var as i16, R0);
+        self.keep(e, self.room.vars + 8 * var as i16);
         Ok(())
     }
 
@@ -452,7 +484,7 @@ impl Clausework<'_> {
         self.number(e, number)?;
         let done = e.new_label();
         self.find(e, map, key, done)?;
-        e.load(Size::D, R1, R10, self.room.value);
+        e.load(Size::D, R1, self.stack, self.room.value);
         if less {
             e.neg(R1);
         }
@@ -471,7 +503,7 @@ impl Clausework<'_> {
         for (part, expr) in parts.iter().zip(key) {
             match (part, &expr.kind) {
                 (KeyPart::Comm, Kind::Leaf(i)) if self.clause.leaves.get(*i) == Some(&From::Comm) => {
-                    e.slot_address(R1, at);
+                    self.address(e, R1, at);
                     e.mov(R2, COMM as i32);
                     e.call(Helper::GetCurrentComm);
                 }
@@ -479,21 +511,21 @@ impl Clausework<'_> {
                 (KeyPart::Int, _) => {
                     let number = expr.clone().int();
                     self.generate(e, |g| g.int(&number))?;
-                    e.store(Size::D, R10, at, R0);
+                    e.store(Size::D, self.stack, at, R0);
                 }
             }
             at += part.size() as i16;
         }
         e.note(format!("@{}", m.name));
-        e.store(Size::W, R10, slot::KEY, 0);
+        e.store(Size::W, self.stack, slot::KEY, 0);
         e.map_fd(R1, *outer);
-        e.slot_address(R2, slot::KEY);
+        self.address(e, R2, slot::KEY);
         e.call(Helper::MapLookup);
         e.jump_if(Cond::Eq, R0, 0, none);
         let key = if parts.is_empty() { slot::KEY } else { self.room.key };
         if parts.is_empty() {
             e.mov(R1, R0);
-            e.slot_address(R2, key);
+            self.address(e, R2, key);
             e.call(Helper::MapLookup);
             e.jump_if(Cond::Eq, R0, 0, none);
             return Ok(());
@@ -506,7 +538,7 @@ impl Clausework<'_> {
         let made = e.new_label();
         for _ in 0..TRIES {
             e.mov(R1, reg::BUFFER);
-            e.slot_address(R2, key);
+            self.address(e, R2, key);
             e.map_value(R3, self.all.maps.zeros, 0);
             e.mov(R4, NO_EXIST);
             e.call(Helper::MapUpdate);
@@ -523,9 +555,15 @@ impl Clausework<'_> {
         Ok(())
     }
 
+    /// `r` = the address of what is on the program's stack.
+    fn address(&self, e: &mut Emitter<'_>, r: Reg, at: i16) {
+        e.mov(r, self.stack);
+        e.alu(Alu::Add, r, i32::from(at));
+    }
+
     fn look(&self, e: &mut Emitter<'_>, key: i16) {
         e.mov(R1, reg::BUFFER);
-        e.slot_address(R2, key);
+        self.address(e, R2, key);
         e.call(Helper::MapLookup);
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn over(
     }
     let places: Vec<_> = (0..leaves.len()).map(|i| Some((Place::Memory(R10, at(i), Size::D), None))).collect();
     let count = |_: &mut Assembler<filter::Unfit>, _: Fault| {};
-    let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count };
+    let source = Places { leaves: &places, vars: (R10, scratch), scratch: (R10, scratch), count: &count, zero: None };
     if make(&mut Generator { a: e, source: &source, temps: (R10, STACK_END, left), depth: 0 }).is_err() {
         e.fail(filter::Unfit::Temps);
     }

@@ -108,7 +108,7 @@ fn generated(program: &Program) -> crate::Program {
         a.alu(Alu::Add, R1, 1);
         a.store(Size::D, R10, at, R1);
     };
-    let source = Places { leaves: &leaves, vars: (R10, VARS), scratch: (R10, SCRATCH), count: &count };
+    let source = Places { leaves: &leaves, vars: (R10, VARS), scratch: (R10, SCRATCH), count: &count, zero: None };
     let mut a = Assembler::new();
     a.mov(R6, R1);
     for at in [ZEROS, FAULTS] {
@@ -263,7 +263,8 @@ fn numbers_have_the_code_of_their_types() {
 
 #[test]
 fn what_has_no_code_is_an_error() {
-    let places = Places { leaves: &[], vars: (R10, -8), scratch: (R10, -16), count: &|_: &mut Assembler, _| {} };
+    let places =
+        Places { leaves: &[], vars: (R10, -8), scratch: (R10, -16), count: &|_: &mut Assembler, _| {}, zero: None };
     let failing = |expression: &str| {
         let Some(Stmt::Print(e)) = compiled(expression).unwrap().clauses.remove(0).body.pop() else { panic!() };
         let mut a = Assembler::new();

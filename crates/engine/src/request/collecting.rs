@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use bpf::probes::check::is_possible;
 pub use bpf::probes::check::{bytes_of, is_readable};
 pub use bpf::probes::clause::{Clause, From, Number};
-pub use bpf::probes::collect::{Counter, KeyPart, layout};
+pub use bpf::probes::collect::{Counter, KeyPart, Loops, layout};
 use bpf::probes::collect::{Descriptors, faults, key, words};
 pub use bpf::probes::predicates::is_decidable;
 use lang::Span;
@@ -151,6 +151,17 @@ impl Collected {
         self.maps.get(map).copied().unwrap_or(false)
     }
 
+    fn has_loops(&self) -> bool {
+        self.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds)
+    }
+
+    /// How the loops of its clauses are made: in place, where the kernel has such loops.
+    pub fn loops(&self) -> Loops {
+        static OF_KERNEL: OnceLock<Loops> = OnceLock::new();
+        let found = || if sys::bpf::probe::may_goto() { Loops::InPlace } else { Loops::CalledBack };
+        if self.has_loops() { *OF_KERNEL.get_or_init(found) } else { Loops::default() }
+    }
+
     /// Makes the maps, where they are not made yet.
     ///
     /// # Errors
@@ -252,8 +263,7 @@ impl Made {
         let zeros = Map::array("script_zeros", 8 * most as u32, 1, 0)?;
         let counters = Map::array("script_counts", 8 * words as u32, 1, MMAPABLE)?;
         let counted = counters.mmap()?;
-        let has_loops = of.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds);
-        let programs = has_loops.then(|| Map::programs("script_programs", 1)).transpose()?;
+        let programs = of.has_loops().then(|| Map::programs("script_programs", 1)).transpose()?;
         Ok(Made { maps, zeros, programs, counters, counted, told: Mutex::new(vec![0; words]) })
     }
 }

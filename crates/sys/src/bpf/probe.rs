@@ -32,6 +32,14 @@ const LOOP: [[u8; 8]; 10] = [
 /// Where its function is.
 const LOOPED: u32 = 8;
 
+/// A jump that the kernel takes when a loop had too many rounds.
+const MAY_GOTO: [[u8; 8]; 4] = [
+    [0xb7, 0, 0, 0, 0, 0, 0, 0], // r0 = 0
+    [0xe5, 0, 1, 0, 0, 0, 0, 0], // may_goto +1
+    [0xb7, 0, 0, 0, 0, 0, 0, 0], // r0 = 0
+    [0x95, 0, 0, 0, 0, 0, 0, 0], // exit
+];
+
 /// The results.
 #[derive(Debug)]
 pub struct Features {
@@ -101,6 +109,11 @@ fn loops() -> io::Result<()> {
         Some(libc::EINVAL) => io::Error::other("no bpf_loop (Linux 5.17)"),
         _ => e,
     })
+}
+
+/// Whether programs may have loops in place, which the kernel ends (`may_goto`, Linux 6.9).
+pub fn may_goto() -> bool {
+    load(&ProgramSpec::new(ProgramKind::RawTracepoint, "trapline_probe", &MAY_GOTO.concat())).is_ok()
 }
 
 fn load(spec: &ProgramSpec) -> io::Result<Program> {

@@ -198,17 +198,16 @@ fn plan() -> Plan<'static> {
 }
 
 /// The program of some of the clauses.
-fn generated(program: &Program, clauses: &[Clause]) -> crate::Program {
+fn generated(program: &Program, clauses: &[Clause], loops: Loops) -> Generated {
     let maps = (0..program.maps.len()).map(|m| Some(outer(m))).collect();
     let maps = Descriptors { maps, zeros: ZEROS, counters: COUNTERS, programs: Some(PROGRAMS) };
     let numbers: Vec<usize> = (0..program.clauses.len()).collect();
-    let all = Clauses { script: program, clauses, maps: &maps, faults: &faults(program, &numbers) };
-    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan(), &all).unwrap()
+    let all = Clauses { script: program, clauses, maps: &maps, faults: &faults(program, &numbers), loops };
+    collect(&Maps::default(), &BtfOffsets::default(), &Session::default(), &plan(), &all)
 }
 
-/// What the kernel would have, of two programs with some of the clauses each: its maps are read once, at the end.
-fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events: &[Happened]) -> Outcome {
-    let programs = [generated(program, first), generated(program, second)];
+/// What the kernel would have, of programs with some of the clauses each: its maps are read once, at the end.
+fn collected(program: &Program, programs: &[crate::Program], events: &[Happened]) -> Outcome {
     let mut machine = Machine::new();
     machine.add_user(USER, &bytes());
     let layouts: Vec<_> = program.maps.iter().map(|m| layout(m).unwrap()).collect();
@@ -230,7 +229,7 @@ fn collected(program: &Program, (first, second): (&[Clause], &[Clause]), events:
     machine.comm[..COMM_AT.len()].copy_from_slice(COMM_AT);
     for event in events {
         event.set(&mut machine);
-        for code in &programs {
+        for code in programs {
             machine.run_words(code, &event.words).unwrap_or_else(|e| panic!("{e}\n{code}"));
         }
     }
@@ -273,7 +272,7 @@ fn happened(r: &mut Random) -> Happened {
 
 #[test]
 fn code_and_executor_agree() {
-    let (mut ran, mut refused, mut divisions, mut bad_reads) = (0, 0, 0, 0);
+    let (mut ran, mut called_back, mut refused, mut divisions, mut bad_reads) = (0, 0, 0, 0, 0);
     let all = testkit::seeded(29, 2000);
     let rounds = all.len();
     for (round, mut r) in all {
@@ -287,17 +286,28 @@ fn code_and_executor_agree() {
         }
         ran += 1;
         let events: Vec<Happened> = (0..1 + r.index(8)).map(|_| happened(&mut r)).collect();
-        let (found, expected) =
-            (collected(&program, clauses.split_at(r.index(clauses.len())), &events), executed(&program, &events));
-        assert_eq!(expected, found, "{round}\n{text}\n{events:x?}\n{}", generated(&program, &clauses));
-        refused += found.refused.len();
-        divisions += found.divisions.len();
-        bad_reads += usize::from(found.bad_reads > 0);
+        let (expected, (first, second)) = (executed(&program, &events), clauses.split_at(r.index(clauses.len())));
+        for loops in [Loops::InPlace, Loops::CalledBack] {
+            let programs = match [first, second].map(|some| generated(&program, some, loops)) {
+                [Ok(one), Ok(other)] => [one, other],
+                // Functions leave less of the stack.
+                _ if loops == Loops::CalledBack => continue,
+                refused => panic!("{refused:?}"),
+            };
+            if loops == Loops::CalledBack {
+                called_back += usize::from(programs.iter().any(|p| p.functions().len() > 1));
+            }
+            let found = collected(&program, &programs, &events);
+            assert_eq!(expected, found, "{round}\n{text}\n{events:x?}\n{}{}", programs[0], programs[1]);
+        }
+        refused += expected.refused.len();
+        divisions += expected.divisions.len();
+        bad_reads += usize::from(expected.bad_reads > 0);
     }
     let enough = |n| n > rounds / 40;
     assert!(
-        ran > rounds / 10 * 9 && enough(refused) && enough(divisions) && enough(bad_reads),
-        "{ran} {refused} {divisions} {bad_reads}"
+        ran > rounds / 10 * 9 && [called_back, refused, divisions, bad_reads].into_iter().all(enough),
+        "{ran} {called_back} {refused} {divisions} {bad_reads}"
     );
 }
 
@@ -368,7 +378,7 @@ fn too_complex_clauses_are_not_the_kernels() {
         let Some(program) = compiled(&text) else { break };
         let clauses = clauses_of(&program);
         if is_possible(&program, &clauses[0], true) {
-            (possible, _) = (n, generated(&program, &clauses));
+            (possible, _) = (n, generated(&program, &clauses, Loops::InPlace).unwrap());
         }
     }
     assert!((5..25).contains(&possible), "{possible}");
