@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Without a package, it is one of Debian's kernels ([`KERNELS`]), the first of them where none is named, fetched by apt into `target/vm`;
-//! `--fetch` does no more than that. Tests are filters of the end-to-end tests, or `BINARY/FILTER` of the engine's. Without any, they are
+//! `--fetch` does no more than that. Tests are filters of the end-to-end tests, or `BINARY/FILTER` of others ([`OTHERS`]). Without any, they are
 //! those of the kernel backend ([`TESTS`]); `--short` are those that CI runs ([`SHORT`]), within [`BUDGET`]. `--run` runs a command of the
 //! shell instead.
 //!
@@ -40,9 +40,13 @@ const TESTS: &[&str] = &[
     "stacks::",
     "unwinding::",
     "profile::",
+    "scripts::loops",
     "slab::",
     "user_stacks/",
     "live_stacks/",
+    "script_clauses/functions_find_what_others_have_left",
+    "script_clauses/rounds",
+    "script_clauses/the_kernel_and_the_interpreter_agree",
 ];
 
 /// What CI runs: together they load every kind of program.
@@ -59,16 +63,26 @@ const SHORT: &[&str] = &[
     "probes::page_faults_are_counted_with_their_addresses",
     "probes::tracepoints_are_counted_and_only_those_of_the_target",
     "profile::known_shares_are_found_and_no_sample_is_missing",
+    "scripts::loops_that_only_collect_run_in_the_kernel",
     "slab::what_does_not_fit_is_counted_exactly",
     "unwinding::return_probes_in_the_way",
     "user_stacks/a_function_s_callers_are_those_of_the_source",
     "live_stacks/a_storm_of_forks_is_followed",
+    "script_clauses/functions_find_what_others_have_left",
+    "script_clauses/many_rounds_are_no_burden",
+    "script_clauses/rounds_are_counted_to_the_last_one",
     "slots/a_second_thread_that_executes_a_program_is_the_process",
     "slots/stacks_that_pass_to_other_threads_pass_without_their_calls",
 ];
 
-/// Test programs of the engine that can run there.
-const OF_KERNEL: &[&str] = &["user_stacks", "live_stacks", "kernel_load", "slots"];
+/// Test programs that can run there, and their packages.
+const OTHERS: &[(&str, &str)] = &[
+    ("user_stacks", "kernel"),
+    ("live_stacks", "kernel"),
+    ("kernel_load", "kernel"),
+    ("slots", "kernel"),
+    ("script_clauses", "engine"),
+];
 
 /// How long CI waits for them, with the start of the machine.
 const BUDGET: Duration = Duration::from_secs(480);
@@ -382,18 +396,18 @@ fn initramfs(dir: &Path, kernel: &Path, script: &str) -> Result<PathBuf> {
 }
 
 /// The name, the directory to run in, and the path of each program: the end-to-end tests first.
-fn test_binaries(built: &[Program]) -> Result<Vec<(&'static str, &'static str, String)>> {
+fn test_binaries(built: &[Program]) -> Result<Vec<(&'static str, String, String)>> {
     let find = |package: &str, name: &str| -> Result<String> {
         let found = built.iter().find(|p| p.package == package && p.name == name);
         let path = &found.with_context(|| format!("no test program {package}/{name} was built"))?.path;
         Ok(path.to_str().context("a path that is not UTF-8")?.to_string())
     };
-    let of_kernel = OF_KERNEL.iter().map(|name| Ok((*name, "crates/kernel", find("kernel", name)?)));
-    std::iter::once(Ok(("e2e", "crates/cli", find("cli", "e2e")?))).chain(of_kernel).collect()
+    let others = OTHERS.iter().map(|(name, package)| Ok((*name, format!("crates/{package}"), find(package, name)?)));
+    std::iter::once(Ok(("e2e", "crates/cli".into(), find("cli", "e2e")?))).chain(others).collect()
 }
 
 /// Runs the tests: `FILTER` of the end-to-end tests, `BINARY/FILTER` of the others.
-fn script_of(binaries: &[(&str, &str, String)], tests: &[&str]) -> Result<String> {
+fn script_of(binaries: &[(&str, String, String)], tests: &[&str]) -> Result<String> {
     let quoted = |s: &str| format!("'{}'", s.replace('\'', r"'\''"));
     let mut script = String::from(
         "uname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600 TRAPLINE_SLAB_ROUNDS=1\n\
@@ -417,7 +431,7 @@ fn script_of(binaries: &[(&str, &str, String)], tests: &[&str]) -> Result<String
     ensure!(
         script.contains("--test-threads"),
         "no test is named: FILTER, or BINARY/FILTER of {}",
-        OF_KERNEL.join(", ")
+        OTHERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
     );
     Ok(script + "[ -e /tmp/trapline-skips ] && sed 's/^/skipped: /' /tmp/trapline-skips\necho \"vm: exit $status\"\n")
 }
@@ -452,7 +466,8 @@ mod tests {
 
     #[test]
     fn each_program_gets_its_own_tests() {
-        let binaries = [("e2e", "crates/cli", "/e2e".to_string()), ("user_stacks", "crates/kernel", "/u".to_string())];
+        let of = |name, package: &str, path: &str| (name, format!("crates/{package}"), path.to_string());
+        let binaries = [of("e2e", "cli", "/e2e"), of("user_stacks", "kernel", "/u")];
         let script = script_of(&binaries, &["a::b", "user_stacks/"]).unwrap();
         let lines: Vec<&str> = script.lines().filter(|l| l.contains("--test-threads")).collect();
         assert!(lines[0].starts_with("'/e2e' ") && lines[0].contains(" 'a::b' ") && lines.len() == 2, "{script}");

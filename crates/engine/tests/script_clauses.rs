@@ -382,3 +382,33 @@ fn rounds_are_counted_to_the_last_one() {
         assert_eq!(faults.map(|c| c.1).sum::<u64>(), too_many, "{text}: {found:?}");
     }
 }
+
+/// What a function finds on the stack is what the program, another function or an earlier round has left there, whatever the verifier has seen.
+#[test]
+fn functions_find_what_others_have_left() {
+    if !is_possible() {
+        return;
+    }
+    stay_on_a_processor();
+    for text in [
+        "$v = (int64)0; for ($i : 0..4) { if ($v == 0) { @a = count(); } else { @b = sum($v); } $v = 5; }",
+        "$v = (int64)0; $w = (int64)0; while ($v < 3) { $v++; if ($w > 1) { @a = sum($w); } $w += 2; } @b = sum($v + $w);",
+        "unroll(5) { @a = lhist(args.g > 3 ? (int64)1 : (int64)(-14), -7, 20, 6); @b = hist(args.h ? (int64)9 : (int64)1); }",
+        "unroll(2) { @a[comm, args.h & 3, 7] = lhist(args.g > 3 ? (int64)1 : (int64)(-14), -7, 20, 6); }",
+        "$v = args.g > 3 ? (int64)1 : (int64)7; $w = (int64)0; for ($i : 0..3) { if ($v == 7) { $w += 10; } else { $w++; } } @a = sum($w);",
+        "$w = (int64)2; for ($i : 0..3) { $v = (int64)1; for ($j : 0..2) { if ($v == 1) { $v = 4; } else { $v = 9; } }
+            if ($v == 9) { $w += 3; } if ($i == 1 && args.g > 3) { return; } } @a = sum($w); @b = max($w);",
+        "$v = (int8)0; for ($i : 0..300) { if ($v++ == 100) { @a = count(); } if ($v < -100) { break; } } @b = sum($v);",
+        "unroll(3) { @a[args.g > 3 ? (int64)1 : (int64)2, (args.h ? (int64)3 : (int64)4) > (args.g > 3 ? (int64)4 : (int64)3)] = count(); }",
+    ] {
+        let text = format!("tracepoint:t:p {{ {text} }}");
+        let loaded = load(compiled(&text).expect("it is right"), Loops::CalledBack, &text).expect("it is taken");
+        for (g, h) in [(0, 0), (5, 0), (4, 1), (0, 1), (9, 9)] {
+            let (mut machine, mut words) = (loaded.interpreter(), [0; ARGS.len()]);
+            (words[arg("g")], words[arg("h")]) = (g, h);
+            assert_eq!(loaded.program.test_run(&words).unwrap(), 0);
+            machine.run_words(&loaded.code, &words).unwrap();
+            assert_eq!(loaded.interpreted(&machine), loaded.outcome(), "{text} {g} {h}");
+        }
+    }
+}

@@ -400,6 +400,33 @@ fn what_the_kernel_refuses_runs_in_trapline() {
     }
 }
 
+/// However the kernel has loops.
+#[test]
+fn loops_that_only_collect_run_in_the_kernel() {
+    if !lab::kernel_backend_is_possible() {
+        return testkit::skip("kernel", "no kernel backend");
+    }
+    // umask.
+    let text = "tracepoint:raw_syscalls:sys_enter /args.id == 95/ {
+        $s = (int64)0;
+        for ($i : 0..1000) { if ($i == 7) { continue; } unroll(5) { $k = 0; while ($k++ < 9) { $s += $i; if ($k == 2) { break; } } } }
+        @s = sum($s); @n = count();
+        while (1) { if ($s++ > 0) { return; } } @never = count();
+    }";
+    let out = run(User::Me, &["--explain", "-e", text, "-c", "sh -c 'umask 022; umask 027; umask'"]);
+    let maps = out.out();
+    let of = |map: &str| -> u64 {
+        let number = maps.lines().find_map(|l| l.strip_prefix(map));
+        number.unwrap_or_else(|| panic!("{maps}{}", out.stderr)).parse().expect("a number")
+    };
+    assert!(of("@n: ") >= 3 && of("@s: ") == of("@n: ") * 10 * (499_500 - 7) && !maps.contains("@never"), "{maps}");
+    assert!(
+        out.stderr.contains("in the kernel, which reports no event") && !out.stderr.contains("refuse"),
+        "{}",
+        out.stderr
+    );
+}
+
 /// Other files are imported once, with the folder of the importing one, and messages name them; tests are those of the script alone.
 #[test]
 fn scripts_have_libraries_and_tests() {

@@ -383,3 +383,33 @@ fn too_complex_clauses_are_not_the_kernels() {
     }
     assert!((5..25).contains(&possible), "{possible}");
 }
+
+/// Nor are loops that the kernel cannot call back, for which it has eight frames and their stacks.
+#[test]
+fn loops_are_called_back_as_deep_as_the_kernel_does() {
+    let nested = |n: usize, head: &dyn Fn(usize) -> String| {
+        let heads: String = (0..n).map(head).collect();
+        compiled(&format!("tracepoint:t:p {{ {heads} @n = count(); {} }}", "}".repeat(n))).unwrap()
+    };
+    let deepest = |head: &dyn Fn(usize) -> String| {
+        let all = (1..12).map(|n| {
+            let program = nested(n, head);
+            let clauses = clauses_of(&program);
+            assert!(is_possible(&program, &clauses[0], true) && generated(&program, &clauses, Loops::InPlace).is_ok());
+            match generated(&program, &clauses, Loops::CalledBack) {
+                Ok(code) => {
+                    assert_eq!(code.functions().len(), 1 + n);
+                    true
+                }
+                Err(e) => {
+                    assert_eq!(e, crate::AsmError::Generator(filter::Unfit::Depth));
+                    false
+                }
+            }
+        });
+        all.take_while(|fits| *fits).count()
+    };
+    // A loop over a range has a variable.
+    assert_eq!(deepest(&|_| "while (args.a > 3) { ".into()), 7);
+    assert_eq!(deepest(&|n| format!("for ($i{n} : 0..2) {{ ")), 6);
+}
