@@ -16,10 +16,10 @@ struct Lab {
     trapline: Option<lab::Running>,
 }
 
-/// A session named `a` of write calls; started with the program, or attached to it.
+/// A session named `a`; started with the program, or attached to it.
 fn session(user: User, backend: &str, attached: bool, options: &[&str], path: &str) -> Lab {
     let room = Room::new(user);
-    let args = [&["record", "-o", "a.trace", "--name", "a", "--backend", backend, "-e", "write"], options].concat();
+    let args = [&["record", "-o", "a.trace", "--name", "a", "--backend", backend], options].concat();
     let (program, trapline) = if attached {
         let mut program = Phases::start(&mut lab::as_user(user, &[path]));
         // It is the program by now, not setpriv.
@@ -92,7 +92,7 @@ fn answered(room: &Room, n: u64) {
 
 #[test]
 fn each_kind_joins_a_running_session() {
-    each_way(&[], |mut lab, path| {
+    each_way(&["-e", "write"], |mut lab, path| {
         let Lab { room, program: p, .. } = &mut lab;
         p.make("work", 5);
         answered(room, 1);
@@ -142,7 +142,7 @@ fn each_kind_joins_a_running_session() {
 /// With filters, and with stacks of allocations; a second agent takes the place of the first.
 #[test]
 fn filters_and_stacks_join_too() {
-    each_way(&["--ustack"], |mut lab, _| {
+    each_way(&["-e", "write", "--ustack"], |mut lab, _| {
         let Lab { room, program: p, .. } = &mut lab;
         room.does(&["set", "a", "-e", "+function:o*", "-e", "+heap:malloc"]);
         p.make("other", 40);
@@ -164,6 +164,30 @@ fn filters_and_stacks_join_too() {
     });
 }
 
+/// Samples of an ordinary user, taken beside.
+#[test]
+fn samples_get_functions_too() {
+    let Some(path) = program() else { return };
+    each_user(|user| {
+        if lab::paranoid() > 2 {
+            return lab::skip("kernel:perf", "an ordinary user may take no samples");
+        }
+        for attached in [false, true] {
+            if attached && !lab::may_attach(user) {
+                continue;
+            }
+            let mut lab = session(user, "perf", attached, &["-e", "profile:hz:99", "--ustack"], &path);
+            lab.room.does(&["set", "a", "-e", "+function:work", "-e", &format!("+uprobe:{path}:other")]);
+            lab.program.make("work", 20);
+            lab.program.make("other", 3);
+            until(&lab.room, "function:work", 40);
+            until(&lab.room, &format!("uprobe:{path}:other"), 3);
+            lab.room.refuses(&["set", "a", "-e", "+openat"], 125, "perf");
+            lab.room.does(&["end", "a"]);
+        }
+    });
+}
+
 /// Processes join and leave a session with functions.
 #[test]
 fn processes_join_a_session_that_has_got_the_agent() {
@@ -172,7 +196,7 @@ fn processes_join_a_session_that_has_got_the_agent() {
         if !lab::may_attach(user) {
             return;
         }
-        let mut lab = session(user, backend, true, &[], &path);
+        let mut lab = session(user, backend, true, &["-e", "write"], &path);
         lab.room.does(&["set", "a", "-e", "+function:work"]);
         lab.program.make("work", 2);
         let mut second = Phases::start(&mut lab::as_user(user, &[&path]));
@@ -205,7 +229,7 @@ fn a_process_that_cannot_have_it_goes_on() {
         return;
     };
     each_user(|user| {
-        let mut lab = session(user, "ptrace", false, &[], &path);
+        let mut lab = session(user, "ptrace", false, &["-e", "write"], &path);
         lab.program.make("work", 2);
         lab.room.refuses(&["set", "a", "-e", "+function:work"], 125, "static");
         lab.program.make("work", 2);

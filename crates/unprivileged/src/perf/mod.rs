@@ -461,6 +461,7 @@ impl Backend for Perf {
             streams: self.rings.cpus().map(stream).collect(),
             losses: self.losses(),
             enablings: self.samples.counts(|nth| self.rings.dropped(nth)),
+            running: self.processes.pids().map(|pid| pid as i32).collect(),
             ..State::default()
         })
     }

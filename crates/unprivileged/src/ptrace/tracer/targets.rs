@@ -171,6 +171,8 @@ impl Tracer {
     fn add(&mut self, pid: i32) -> io::Result<()> {
         let pid = proc::process_of(pid).unwrap_or(pid);
         self.lent.remove(&pid);
+        // Those that it has not let go of yet stay.
+        self.threads.values_mut().filter(|t| t.pid == pid).for_each(|t| t.leaving = false);
         self.seize_process(pid).inspect_err(|_| {
             let _ = self.release(pid);
         })
