@@ -1,10 +1,12 @@
-/* What the agent takes of a process's address space: `space`; `load LIBRARY N`: a library comes and goes; `deep N`: so many calls are open
+/* What the agent takes of a process's address space: `space N`, with so many threads;
+ * `load LIBRARY N`: a library comes and goes; `deep N`: so many calls are open
  * at once, in a thread with a stack for them. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static unsigned long kilobytes, mappings;
 
@@ -23,6 +25,16 @@ static void look(void) {
 
 __attribute__((noinline)) long deep(long n) { return n == 0 ? 0 : 1 + deep(n - 1); }
 
+static pthread_barrier_t all;
+
+static void *lives(void *unused) {
+    free(malloc(100));
+    deep(3);
+    pthread_barrier_wait(&all);
+    pause();
+    return unused;
+}
+
 static void *in_thread(void *n) {
     printf("%ld\n", deep((long)n));
     return 0;
@@ -30,8 +42,15 @@ static void *in_thread(void *n) {
 
 int main(int argc, char **argv) {
     if (!strcmp(argv[1], "space")) {
+        int more = atoi(argv[2]) - 1;
+        pthread_barrier_init(&all, 0, more + 1);
+        for (int i = 0; i < more; i++) {
+            pthread_t thread;
+            if (pthread_create(&thread, 0, lives, 0)) return 1;
+        }
         free(malloc(100));
         deep(3);
+        pthread_barrier_wait(&all);
         look();
         printf("%lu\n", kilobytes);
     } else if (!strcmp(argv[1], "load")) {

@@ -20,8 +20,12 @@ pub struct Thread {
     pub base: u64,
     /// The thread's rows, a [`Row`] or a [`Measured`] for each function, by its number; 0: none yet, or they are not to be touched.
     pub counts: u64,
+    /// The agent's.
+    pub own: [u64; 4],
+    /// Where `top` is when the next entry comes to slow code, which sees to it that there is more room.
+    pub full: u64,
     /// The rest is the agent's.
-    pub rest: [u64; 23],
+    pub rest: [u64; 18],
 }
 
 /// Offset of [`Thread::top`].
@@ -36,6 +40,8 @@ pub const END: i32 = 24;
 pub const HIGH: i32 = 32;
 /// Offset of [`Thread::counts`].
 pub const COUNTS: i32 = 48;
+/// Offset of [`Thread::full`].
+pub const FULL: i32 = 88;
 
 /// Offset of [`Thread::base`].
 pub const BASE: i32 = 40;

@@ -2,7 +2,7 @@
 
 use crate::memory::{load, store};
 use crate::slots::{ENTRY, NO_CALL};
-use crate::thread::Local;
+use crate::thread::{self, Local};
 use crate::{kernel, sites};
 use abi::thread::{BARRIER, WRITTEN};
 use core::sync::atomic::Ordering::Relaxed;
@@ -30,7 +30,7 @@ impl Entry {
     pub fn at(local: &Local, at: u64) -> Entry {
         let sentinel = local.base.load(Relaxed).wrapping_sub(ENTRY);
         // Stubs push up to the end of what is mapped, which the thread may not have noted yet.
-        if at < sentinel || at >= local.limit.load(Relaxed).max(local.top.load(Relaxed)) {
+        if at < sentinel || at >= thread::limit(local).max(local.top.load(Relaxed)) {
             kernel::abort()
         }
         Entry(at)

@@ -1,7 +1,7 @@
 //! A plan of the collector: its tables, and the areas that it maps.
 
 use crate::plain::{self, Plain};
-use crate::{areas, debugger, kernel, slots, thread};
+use crate::{areas, debugger, kernel, thread};
 use abi::plan::{self, Area, Counter, Header, Original, Patch, Trailer};
 use abi::stub::Variant;
 
@@ -65,9 +65,6 @@ pub fn map_area(area: &Area, plan: &[u8]) -> bool {
     let size = u64::from(abi::stub::layout(variant).size);
     let Some(room) = area.len.checked_sub(Trailer::SIZE as u64) else { return false };
     if !whole || area.content > room || area.stubs > area.content || !area.stubs.is_multiple_of(size) {
-        return false;
-    }
-    if matches!(variant, Variant::Timed | Variant::CountTimed | Variant::Measured) && !slots::map_all() {
         return false;
     }
     let flags = kernel::MAP_PRIVATE | kernel::MAP_ANONYMOUS | kernel::MAP_FIXED_NOREPLACE;

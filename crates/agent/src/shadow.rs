@@ -504,7 +504,7 @@ pub fn return_address(local: &Local, place: u64) -> Option<u64> {
 /// A handler begins: a barrier, whose place is in the stand-in's frame. The two entries below it belong to what it has interrupted.
 pub fn raise_barrier(local: &Local, place: u64) {
     let top = local.top.load(Relaxed);
-    if top == 0 || !thread::has_room(local) && top + 16 * ENTRY > local.limit.load(Relaxed) {
+    if top == 0 || !thread::has_room(local) && top + 16 * ENTRY > thread::limit(local) {
         return;
     }
     Entry::at(local, top + 2 * ENTRY).set([place, BARRIER, 0, NO_CALL]);

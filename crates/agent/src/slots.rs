@@ -15,15 +15,22 @@ use crate::memory::{load, store};
 use crate::{areas, kernel, permits};
 use abi::thread::{BARRIER, Shadow};
 use core::mem::size_of;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Bytes of a shadow entry.
 pub const ENTRY: u64 = size_of::<Shadow>() as u64;
 /// Bytes for descriptions of frames, at the beginning of a thread's memory.
 pub const FRAMES: u64 = 4096;
-/// Bytes for buried entries, behind those: {place, address, time, 0}, found by the place.
-pub const BURIED: u64 = 1 << 20;
+/// Bytes of a part of the graveyard, which has buried entries: {place, address, time, 0}, found by the place. The first part lies behind the
+/// descriptions; the others, behind where the shadow stack can grow to, are mapped when they are needed.
+pub const PART: u64 = 16 << 10;
+/// How many parts there are.
+pub const PARTS: u64 = 64;
+/// What lies in front of the shadow stack.
+pub const FRONT: u64 = FRAMES + PART;
+/// How many graves an entry may have.
+const SPOTS: u64 = 16;
 /// The address in an entry that another thread has taken. Its slot is odd.
 pub const GONE: u64 = 2;
 /// Function and flags of an entry that is no call: written, of no function.
@@ -64,8 +71,9 @@ pub struct Slot {
     local: AtomicU64,
     /// Where entries ended when the owner's slow code moved one, or pushed one.
     top: AtomicU64,
-    /// Which 64ths of the graveyard have had entries.
+    /// Which parts of the graveyard have had entries, and which are mapped beside the first.
     graves: AtomicU64,
+    yard: AtomicU64,
     /// The id of the thread that moves entries; 0: nobody does.
     lock: AtomicU32,
     /// Entries that were taken since the owner removed such.
@@ -80,6 +88,9 @@ pub struct Slot {
 
 const SLOTS: usize = 1 << 16;
 static TABLE: AtomicU64 = AtomicU64::new(0);
+/// How many bytes of the table are mapped, and how many more at a time.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
+const STEP: u64 = 64 << 10;
 static USED: AtomicU32 = AtomicU32::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static ALL_KEPT: AtomicU32 = AtomicU32::new(0);
@@ -89,9 +100,25 @@ pub fn begin() -> bool {
     if TABLE.load(Relaxed) != 0 {
         return true;
     }
-    let Some(table) = kernel::reserve((SLOTS * size_of::<Slot>()) as u64) else { return false };
+    let Some(table) = kernel::reserve_first((SLOTS * size_of::<Slot>()) as u64, STEP) else { return false };
+    MAPPED.store(STEP, Release);
     TABLE.store(table, Release);
     true
+}
+
+/// Has a slot's place in the table mapped.
+fn is_mapped(i: u32) -> bool {
+    let end = (u64::from(i) + 1) * size_of::<Slot>() as u64;
+    loop {
+        let there = MAPPED.load(Acquire);
+        if there >= end {
+            return true;
+        }
+        if !kernel::extend(TABLE.load(Acquire) + there, STEP) {
+            return false;
+        }
+        MAPPED.fetch_max(there + STEP, AcqRel);
+    }
 }
 
 /// All slots.
@@ -101,7 +128,7 @@ pub fn all() -> &'static [Slot] {
         return &[];
     }
     let used = (USED.load(Acquire) as usize).min(SLOTS);
-    // SAFETY: the table has room for SLOTS, is never unmapped, and zeros are valid.
+    // SAFETY: those that are used are mapped and stay so, and zeros are valid.
     unsafe { core::slice::from_raw_parts(table as *const Slot, used) }
 }
 
@@ -147,41 +174,30 @@ pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
     None
 }
 
-/// Notes new memory, how much of it is mapped, and can be; 0: the table is full.
+/// Notes new memory, how much of it is mapped, and can be; 0: there is no room in the table.
 pub fn add(tid: u32, local: u64, memory: u64, (len, most): (u64, u64)) -> u32 {
-    let i = USED.fetch_add(1, AcqRel) as usize;
-    if i >= SLOTS {
-        USED.fetch_sub(1, AcqRel);
-        return 0;
-    }
-    if let Some(slot) = all().get(i) {
+    let i = loop {
+        let used = USED.load(Acquire);
+        if used as usize >= SLOTS || !is_mapped(used) {
+            return 0;
+        }
+        if USED.compare_exchange(used, used + 1, AcqRel, Relaxed).is_ok() {
+            break used;
+        }
+    };
+    if let Some(slot) = all().get(i as usize) {
         slot.pages.store((len >> 12) as u32, Relaxed);
         slot.most.store((most >> 12) as u32, Relaxed);
         slot.memory.store(memory, Relaxed);
         slot.renew(local);
         slot.tid.store(tid, Release);
     }
-    i as u32 + 1
+    i + 1
 }
 
 /// Whether calls that have not returned are in the memory of threads that have ended.
 pub fn owe() -> bool {
     all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, s.has_ended()))
-}
-
-/// 1: there are stubs that push entries and write no records.
-static ALL: AtomicU32 = AtomicU32::new(0);
-
-/// Whether shadow stacks are mapped as wholes.
-pub fn need_all() -> bool {
-    ALL.load(Relaxed) != 0
-}
-
-/// Has all shadow stacks mapped as wholes, from now on. False: there is no memory for one.
-pub fn map_all() -> bool {
-    ALL.store(1, Relaxed);
-    fence(SeqCst);
-    all().iter().filter(|s| s.tid.load(Acquire) != 0).all(|s| s.grow(true))
 }
 
 /// Offset of `memory` in the storage of a thread ([`crate::thread`] compares it).
@@ -193,21 +209,21 @@ impl Slot {
         u64::from(self.pages.load(Acquire)) << 12
     }
 
-    /// Maps more: twice as much, or all. False: there is no more, or none to be had.
-    pub fn grow(&self, all: bool) -> bool {
+    /// Maps twice as much. False: there is no more, or none to be had.
+    pub fn grow(&self) -> bool {
         let (there, most) = (self.pages.load(Acquire), self.most.load(Relaxed));
-        let new = if all { most } else { most.min(there.saturating_mul(2)) };
+        let new = most.min(there.saturating_mul(2));
         let bytes = |pages: u32| u64::from(pages) << 12;
         let grown = new > there && kernel::extend(self.memory.load(Relaxed) + bytes(there), bytes(new - there));
         if grown {
             self.pages.fetch_max(new, AcqRel);
         }
-        grown || all && there >= most
+        grown
     }
 
     /// The lowest entry.
     fn base(&self) -> u64 {
-        self.memory.load(Relaxed) + FRAMES + BURIED + ENTRY
+        self.memory.load(Relaxed) + FRONT + ENTRY
     }
 
     /// Whether its owner has ended, as far as the kernel may be asked.
@@ -234,14 +250,17 @@ impl Slot {
         local != 0 && local.wrapping_sub(place) < OWN
     }
 
-    /// It has a new owner, whose shadow stack is empty.
+    /// It has a new owner, whose shadow stack is empty, and so is its graveyard: the new thread's stack may lie where that of the one before did.
     fn renew(&self, local: u64) {
         if self.kept.swap(0, Relaxed) != 0 {
             ALL_KEPT.fetch_sub(1, Relaxed);
         }
         self.local.store(local, Relaxed);
         self.top.store(self.base(), Relaxed);
-        self.graves.store(0, Relaxed);
+        for at in self.parts(self.graves.swap(0, Relaxed)) {
+            // SAFETY: the memory is the new thread's now.
+            unsafe { kernel::map_over(at, PART, kernel::PROT_READ | kernel::PROT_WRITE) };
+        }
         self.gone.store(0, Relaxed);
         self.ended.store(0, Relaxed);
         self.forker.store(0, Relaxed);
@@ -307,9 +326,8 @@ impl Slot {
             // SAFETY: an entry.
             looks += u32::from(!is_left(unsafe { load(at) }));
         }
-        let (graves, first) = (self.graves.load(Relaxed), self.memory.load(Relaxed) + FRAMES);
-        let part = |i: u64| (first + i * (BURIED / 64)..first + (i + 1) * (BURIED / 64)).step_by(ENTRY as usize);
-        at > base || (0..64).filter(|i| graves >> i & 1 != 0).any(|i| part(i).any(is_alive))
+        let mut graves = self.parts(self.graves.load(Relaxed)).flat_map(|at| (at..at + PART).step_by(ENTRY as usize));
+        at > base || graves.any(is_alive)
     }
 
     /// Keeps other threads from the entries. None: this thread does so already, in what a handler has interrupted.
@@ -357,14 +375,16 @@ impl Slot {
 
     /// Buries an entry. The owner does, with the lock.
     pub fn bury(&self, place: u64, address: u64) {
-        let is_free = |g: &u64| {
+        let grave = self.buried(place).or_else(|| {
+            let open = |(part, offset)| (self.open(part), offset);
             // SAFETY: a grave.
-            let (there, address) = unsafe { (load(*g), load(g + 8)) };
-            address == 0 || there == place
-        };
-        let grave = (0..8).map(|p| self.grave(place, p)).find(is_free).unwrap_or_else(|| self.grave(place, 0));
-        let offset = grave - self.memory.load(Relaxed) - FRAMES;
-        self.graves.fetch_or(1 << (offset / (BURIED / 64)), Relaxed);
+            let is_free = |(part, offset): &(u64, u64)| unsafe { load(self.part(*part) + offset + 8) == 0 };
+            let first = || spots(place).map(open).next();
+            let (part, offset) = spots(place).map(open).find(is_free).or_else(first)?;
+            self.graves.fetch_or(1 << part, Relaxed);
+            Some(self.part(part) + offset)
+        });
+        let Some(grave) = grave else { return };
         // SAFETY: the graveyard is the memory's.
         unsafe {
             store(grave, place);
@@ -373,20 +393,51 @@ impl Slot {
         }
     }
 
-    /// Where the graveyard has entries of a place.
-    fn grave(&self, place: u64, probe: u64) -> u64 {
-        let hash = (place >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        self.memory.load(Relaxed) + FRAMES + (((hash + probe) * ENTRY) & (BURIED - 1))
+    /// A part of the graveyard, which is mapped if it is not yet; where that cannot be, the first part stands for it.
+    fn open(&self, part: u64) -> u64 {
+        let is_there = part == 0 || self.yard.load(Relaxed) >> part & 1 != 0;
+        if is_there || permits::records() && kernel::extend(self.part(part), PART) {
+            self.yard.fetch_or(1 << part, Relaxed);
+            part
+        } else {
+            0
+        }
+    }
+
+    /// Where a part of the graveyard is.
+    fn part(&self, part: u64) -> u64 {
+        let most = u64::from(self.most.load(Relaxed)) << 12;
+        self.memory.load(Relaxed) + if part == 0 { FRAMES } else { most + (part - 1) * PART }
+    }
+
+    /// Where the parts of a mask are.
+    fn parts(&self, mask: u64) -> impl Iterator<Item = u64> + '_ {
+        (0..PARTS).filter(move |i| mask >> i & 1 != 0).map(|i| self.part(i))
     }
 
     /// The grave of a place.
     fn buried(&self, place: u64) -> Option<u64> {
-        if self.graves.load(Relaxed) == 0 {
+        let graves = self.graves.load(Relaxed);
+        if graves == 0 {
             return None;
         }
+        let has_any = |part: &u64| graves >> part & 1 != 0;
+        let each = |(part, offset)| [part, 0].into_iter().filter(has_any).map(move |part| self.part(part) + offset);
         // SAFETY: graves.
-        (0..8).map(|p| self.grave(place, p)).find(|g| unsafe { load(*g) == place && load(g + 8) != 0 })
+        spots(place).flat_map(each).find(|g| unsafe { load(*g) == place && load(g + 8) != 0 })
     }
+}
+
+/// Where an entry may be buried: parts of the graveyard, and offsets in them. At first in the part of the stack's surroundings, so that
+/// few parts are needed.
+fn spots(place: u64) -> impl Iterator<Item = (u64, u64)> {
+    const HASH: u64 = 0x9e37_79b9_7f4a_7c15;
+    let hash = (place >> 3).wrapping_mul(HASH);
+    let surroundings = (place >> 13).wrapping_mul(HASH);
+    (0..SPOTS).map(move |n| {
+        let part = if n < SPOTS / 2 { surroundings } else { hash } >> 58;
+        (part, (((hash >> 40) + n) * ENTRY) & (PART - 1))
+    })
 }
 
 /// [`Slot::lock`], until it is dropped.

@@ -1,11 +1,12 @@
 //! What the agent keeps of each thread, in thread-local storage, and where shadow stacks come from.
 //!
 //! ```text
-//!  memory of a thread:  FRAMES ── BURIED ── sentinel ── shadow entries ──►        mapped as it is needed, pages come as they are used
+//!  memory of a thread:  FRAMES ── graves ── sentinel ── shadow entries ──► full ── SPARE ──► …   more graves
+//!                                                                          mapped as it is needed, pages come as they are used
 //! ```
 //!
-//! Stubs push entries without a look at the end. Those that write a record for each entry come to slow code once per chunk: there it is seen
-//! to that what is mapped lasts for another chunk ([`has_room`]). For stubs that push and write nothing, a stack is mapped as a whole.
+//! Stubs that write a record for each entry push it without a look at the end. They come to slow code once per chunk: there it is seen
+//! to that what is mapped lasts for another chunk ([`has_room`]). Others come to slow code when they find the shadow stack full.
 //!
 //! The memory of a thread that has ended is found by its id, which the kernel no longer knows, and used again, unless a call in it has not
 //! returned (`slots`).
@@ -14,8 +15,8 @@ use crate::{kernel, permits, slots};
 use abi::thread::{ROWS, Row, Thread};
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 // Initial-exec storage, without a symbol that the loader would have to find. A library that is loaded late gets less than 2 KB of it.
 global_asm!(
@@ -55,8 +56,8 @@ pub struct Local {
     pub dropped: AtomicU64,
     /// Where its memory begins.
     pub memory: AtomicU64,
-    /// The end of its shadow stack.
-    pub limit: AtomicU64,
+    /// What is mapped of its shadow stack ends [`SPARE`] above.
+    pub full: AtomicU64,
     /// 1: there was no memory for it; its calls are not observed.
     pub without: AtomicU32,
     /// Which of the descriptions of frames was used last.
@@ -85,6 +86,7 @@ const _: () = assert!(offset_of!(Local, end) == abi::thread::END as usize);
 const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
+const _: () = assert!(offset_of!(Local, full) == abi::thread::FULL as usize);
 const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
 const _: () = assert!(offset_of!(Local, dropped) == abi::thread::DROPPED as usize);
 
@@ -118,21 +120,21 @@ pub fn local() -> &'static Local {
 const _: () = assert!(offset_of!(Local, memory) == slots::MEMORY as usize);
 
 pub use crate::slots::ENTRY;
-use crate::slots::{BURIED, FRAMES, Slot};
+use crate::slots::{FRONT, PART, PARTS};
 
 /// The least and the most bytes of a shadow stack. A frame takes 16 bytes of stack at least, and an entry has [`ENTRY`].
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 256 << 20;
 /// What is mapped of it at first.
-const FIRST: u64 = 1 << 20;
-/// Bytes above the top that a thread has when it leaves slow code. A chunk has records for half of that.
-pub const AHEAD: u64 = 512 << 10;
-const _: () = assert!(abi::shared::CHUNK as u64 / 8 * ENTRY <= AHEAD / 2);
+const FIRST: u64 = 512 << 10;
+/// Bytes that are mapped above a full shadow stack: for the entries of as many records as a chunk has, and for barriers.
+pub const SPARE: u64 = 320 << 10;
+const _: () = assert!(abi::shared::CHUNK as u64 / 8 * ENTRY + (64 << 10) <= SPARE);
 
 fn allocate(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
-    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16) + AHEAD) & !4095;
-    let (whole, first) = (FRAMES + BURIED + shadow, FRAMES + BURIED + FIRST);
-    let memory = kernel::reserve_first(whole, first)?;
+    let shadow = (kernel::stack_limit().clamp(LEAST, MOST) * (ENTRY / 16) + SPARE) & !4095;
+    let (whole, first) = (FRONT + shadow, FRONT + FIRST);
+    let memory = kernel::reserve_first(whole + (PARTS - 1) * PART, first)?;
     let place = slots::add(tid, local, memory, (first, whole));
     Some((memory, first, place))
 }
@@ -142,7 +144,12 @@ fn allocate(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
 #[inline(always)]
 pub fn has_room(local: &Local) -> bool {
     let top = local.top.load(Relaxed);
-    top + AHEAD <= local.limit.load(Relaxed) || top == 0 || grows(local, top)
+    top < local.full.load(Relaxed) || top == 0 || grows(local, top)
+}
+
+/// The end of what is mapped of the thread's shadow stack.
+pub fn limit(local: &Local) -> u64 {
+    local.full.load(Relaxed) + SPARE
 }
 
 #[cold]
@@ -150,12 +157,12 @@ fn grows(local: &Local, top: u64) -> bool {
     let memory = local.memory.load(Relaxed);
     let slot = slots::at(local.place.load(Relaxed)).filter(|_| permits::records());
     while let Some(slot) = slot {
-        // Another thread may have mapped more (`slots::map_all`).
-        local.limit.store(memory + slot.len(), Relaxed);
-        if top + AHEAD <= memory + slot.len() {
+        let full = memory + slot.len() - SPARE;
+        local.full.store(full, Relaxed);
+        if top < full {
             return true;
         }
-        if !slot.grow(false) {
+        if !slot.grow() {
             break;
         }
     }
@@ -174,43 +181,21 @@ pub fn enter(local: &Local) -> bool {
     identify(local);
     let tid = local.tid.load(Relaxed);
     let own = core::ptr::from_ref(local) as u64;
-    let inherited = slots::inherit(tid, own);
-    let Some((memory, len, place)) = inherited.or_else(|| allocate(tid, own)) else {
+    let Some((memory, len, place)) = slots::inherit(tid, own).or_else(|| allocate(tid, own)) else {
         local.without.store(1, Relaxed);
         return false;
     };
-    if inherited.is_some() {
-        // SAFETY: the memory is this thread's now. Buried entries of the thread before would be found again: its stack may lie where this one's
-        // does.
-        unsafe { kernel::map_over(memory + FRAMES, BURIED, kernel::PROT_READ | kernel::PROT_WRITE) };
-    }
-    let sentinel = memory + FRAMES + BURIED;
+    let sentinel = memory + FRONT;
     // SAFETY: the memory is this thread's alone.
     unsafe { crate::memory::store(sentinel, i64::MAX as u64) };
     let base = sentinel + ENTRY;
     local.memory.store(memory, Relaxed);
     local.place.store(place, Relaxed);
-    local.limit.store(memory + len, Relaxed);
+    local.full.store(memory + len - SPARE, Relaxed);
     local.base.store(base, Relaxed);
     local.top_slot.store(i64::MAX as u64, Relaxed);
     local.top.store(base, Relaxed);
-    has_whole(local)
-}
-
-/// Maps the whole of a thread's shadow stack if it needs that. The thread is in the table: who adds stubs that need it looks there
-/// after they have been noted.
-fn has_whole(local: &Local) -> bool {
-    fence(SeqCst);
-    let slot = slots::at(local.place.load(Relaxed));
-    let there = !slots::need_all() || slot.is_some_and(|s| s.grow(true));
-    let len = slot.map_or(FRAMES + BURIED + FIRST, Slot::len);
-    local.limit.store(local.memory.load(Relaxed) + len, Relaxed);
-    if !there {
-        local.top.store(0, Relaxed);
-        local.top_slot.store(0, Relaxed);
-        local.without.store(1, Relaxed);
-    }
-    there
+    true
 }
 
 /// Bytes of a thread's rows.

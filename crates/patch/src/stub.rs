@@ -12,6 +12,7 @@
 //!  undo:    lea rsp, [rsp+N]                  as at the call; the beginning of F repeats the instruction
 //!  entry:   push rax; push rdx; push rcx      the stub's three registers; rsp = S - 24
 //!  push:    S < top_slot?                     else ► Slow::Enter
+//!           timed variants: top < full?       else ► Slow::Enter
 //!           shadow entry {S, A, …} at top; top_slot = S; top += 32
 //!           the entry's slot = S?             else ► top -= 32, again
 //!  record:  cur < end?                        else ► Slow::Chunk
@@ -79,7 +80,7 @@
 //!
 //! | slow code | called at | it does | carry clear | carry set |
 //! |---|---|---|---|---|
-//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left; edx = the entry's word | ends calls that were left, and removes their entries; pushes `{S, [S], tsc, word}`, sets top and top_slot | goes on at `record`, `Timed` at `done` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, `busy` |
+//! | [`Slow::Enter`] | entry, `S >= top_slot`, rax = S. A new thread (0 in everything); a tail call (top_slot = S and `[S]` is a stub's `returns`); frames that were left; `top >= full`; edx = the entry's word | ends calls that were left, and removes their entries; pushes `{S, [S], tsc, word}`, sets top and top_slot | goes on at `record`, `Timed` at `done` | neither entry nor record: F runs unobserved (`jmp beginning`), S still has A. For a shadow stack that is full, `busy` |
 //! | [`Slow::Chunk`] | entry and exit, `cur >= end` | makes room for at least one record, begins a chunk with a HIGH record | goes back to `record` or `left`: a new time, all checks again | goes on without the record |
 //! | [`Slow::High`] | entry and exit, edx:eax = tsc, and edx is not `high` | writes a HIGH record and sets `high`; may call what Chunk calls | as above | as above |
 //! | [`Slow::Exit`] | exit, the slot of the top entry is not S; rax = S, rcx = top | brings the entry of S to the top and sets top (not top_slot) | goes back to `exit`, whatever the carry flag | |
@@ -95,9 +96,9 @@
 //! comes to Slow::Enter first, which need not set cur: Chunk is called next. The first stub of the variant `Entry` comes to Chunk.
 //! A stub does not look at `busy`: who sets it also sets top_slot, cur, end and counts to 0, and puts them back.
 //!
-//! A stub does not look for the end of the shadow stack: there is room for an entry for each 16 bytes of the thread's stack, and what
-//! may need more comes to Enter (tail calls, other stacks). Where Enter answers that there is no room, it leaves 0 in top_slot, so that
-//! the next entry comes to it again.
+//! Shadow stacks grow in slow code. A variant that pushes and writes no record looks at `full`, which is so far below the end of what is
+//! mapped that a chunk of records has room for their entries: Paired comes to slow code with each chunk, and does not look. Where Enter answers
+//! that there is no room, it leaves 0 in top_slot, so that the next entry comes to it again.
 //!
 //! A call that is *left*, by an exception or a jump, has no exit in its stub. The agent writes its exit record, when it is left or when it
 //! finds that out. It takes the function from the shadow entry: of Paired, that has the number of the recording with
@@ -159,7 +160,7 @@
 
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, RAISE, UNDO, Variant};
-use abi::thread::{COUNTS, CUR, END, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
+use abi::thread::{COUNTS, CUR, END, FULL, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
 pub const POINTERS: usize = 128;
@@ -254,6 +255,7 @@ const LOAD_SLOT: Line = Code("lea rax, [rsp+24]", &[0x48, 0x8d, 0x44, 0x24, 24])
 const LOAD_TOP: Line = Field("mov rcx, fs:[TOP]", &[0x64, 0x48, 0x8b, 0x0c, 0x25], TOP, None);
 const LOAD_CUR: Line = Field("mov rcx, fs:[CUR]", &[0x64, 0x48, 0x8b, 0x0c, 0x25], CUR, None);
 const COMPARE_SLOT: Line = Field("cmp rax, fs:[TOP_SLOT]", &[0x64, 0x48, 0x3b, 0x04, 0x25], TOP_SLOT, None);
+const COMPARE_FULL: Line = Field("cmp rcx, fs:[FULL]", &[0x64, 0x48, 0x3b, 0x0c, 0x25], FULL, None);
 const STORE_SLOT: Line = Field("mov fs:[TOP_SLOT], rax", &[0x64, 0x48, 0x89, 0x04, 0x25], TOP_SLOT, None);
 const COMPARE_END: Line = Field("cmp rcx, fs:[END]", &[0x64, 0x48, 0x3b, 0x0c, 0x25], END, None);
 const COMPARE_HIGH: Line = Field("cmp edx, fs:[HIGH]", &[0x64, 0x3b, 0x14, 0x25], HIGH, None);
@@ -325,6 +327,9 @@ fn lines(variant: Variant) -> Vec<Line> {
     lines.extend([Undo, At(Entry), SAVE]);
     if shadow {
         lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
+        if timed {
+            lines.extend([COMPARE_FULL, Jump("jae", JAE, CallEnter)]);
+        }
         lines.extend(PUSH_ENTRY);
         // The sign is extended: the upper half, the flags, is all ones of an entry that is marked as written.
         if timed {

@@ -31,6 +31,7 @@ pub(super) fn timed(end: Vec<Line>) -> Vec<Line> {
     lines.extend([At(Bypass), RESTORE, JUMP_ORIGINAL]);
     lines.extend([Undo, At(Entry), SAVE, At(Count), LOAD_COUNTS, TEST_COUNTS, Jump("je", JE, CallCount), COUNT_CALL]);
     lines.extend([At(Push), LOAD_SLOT, COMPARE_SLOT, Jump("jae", JAE, CallEnter), LOAD_TOP]);
+    lines.extend([COMPARE_FULL, Jump("jae", JAE, CallEnter)]);
     lines.extend(PUSH_ENTRY);
     lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], WRITTEN));
     lines.extend([WHOLE_TSC, SET_TIME, PUSHED]);

@@ -175,9 +175,15 @@ fn abi_has_the_layout_of_each_variant() {
 fn listing(variant: Variant) -> String {
     let lines = lines(variant);
     let mut out = String::from(".intel_syntax noprefix\n.set THREAD, -0x1000\n");
-    for (name, field) in
-        [("TOP", TOP), ("TOP_SLOT", TOP_SLOT), ("CUR", CUR), ("END", END), ("HIGH", HIGH), ("COUNTS", COUNTS)]
-    {
+    for (name, field) in [
+        ("TOP", TOP),
+        ("TOP_SLOT", TOP_SLOT),
+        ("CUR", CUR),
+        ("END", END),
+        ("HIGH", HIGH),
+        ("COUNTS", COUNTS),
+        ("FULL", FULL),
+    ] {
         let _ = writeln!(out, ".set {name}, THREAD + {field}");
     }
     let _ = writeln!(out, ".fill {}, 1, 0xcc", padding(&lines));
