@@ -227,6 +227,8 @@ pub enum Hook {
     Longjmp = 24,
     /// `__longjmp_chk` of libc.
     LongjmpChecked = 25,
+    /// `_exit` of libc, which is `_Exit` too, and which `exit` calls: the process ends.
+    Exit = 26,
 }
 /// How many there are, with room for more.
 pub const HOOKS: usize = 32;

@@ -98,6 +98,17 @@ pub struct Control {
     pub sums: u64,
     /// What a tick is, in units of a duration, as a fraction of 2^64. Never changes.
     pub scale: u64,
+    /// Which memory of the collector's this is. Never changes.
+    pub number: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Where the table of the process's threads is ([`crate::thread::slot`]), and where the number of its slots is, 4 bytes; behind that is the
+    /// number of the memory that the process has. The collector finds calls there whose entries are not written yet.
+    pub threads: AtomicU64,
+    /// The number's place.
+    pub used: AtomicU64,
+    /// When the process began, if it is a child of fork(2): what was called before, its parent has called.
+    pub born: AtomicU64,
 }
 
 /// The header of a chunk.

@@ -50,6 +50,24 @@ pub const CHUNK: i32 = 60;
 /// 8 bytes: records that the thread could not write since its last one.
 pub const DROPPED: i32 = 72;
 
+/// Offset of the thread's id, 4 bytes.
+pub const TID: i32 = 56;
+/// Offset of the place of the thread's memory.
+pub const MEMORY: i32 = 80;
+
+/// A slot of the table of threads, as a collector reads it: offsets of the thread's id (4 bytes; 0: nobody's), of the place of its memory and of
+/// its [`Thread`], and its size.
+pub mod slot {
+    /// The id.
+    pub const TID: usize = 0;
+    /// The place of its memory.
+    pub const MEMORY: usize = 16;
+    /// The place of its [`super::Thread`].
+    pub const LOCAL: usize = 40;
+    /// Bytes of a slot.
+    pub const SIZE: usize = 96;
+}
+
 /// The address in an entry of the shadow stack that marks a signal handler, and no call.
 pub const BARRIER: u64 = 1;
 

@@ -101,6 +101,9 @@ pub fn renew(local: &Local) {
     }
     if let Ok(Some(mut answer)) = talk::ask(Reason::Fork) {
         let error = answer.use_shared().err();
+        if let Some(control) = shared::control() {
+            control.born.store(BORN.load(Relaxed), Relaxed);
+        }
         let _ = answer.finish(&Installed::failure(error.unwrap_or(0)));
     }
     if let Some(page) = page {

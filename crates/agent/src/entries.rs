@@ -149,6 +149,20 @@ fn is_written_late(word: u64) -> bool {
     flags != 0 && word as u32 & WRITTEN == 0 || flags & STATE == LATE
 }
 
+/// The topmost call whose entry is to be written late and has not been, and that has taken so long.
+pub fn long_open(local: &Local, now: u64, least: u64) -> Option<Entry> {
+    let (base, mut at) = (local.base.load(Relaxed), local.top.load(Relaxed));
+    while at > base {
+        let entry = Entry::at(local, at - ENTRY);
+        let is_open = entry.address() != BARRIER && pending(entry.word()).is_some_and(|number| number != 0);
+        if is_open && now.saturating_sub(entry.time()) >= least {
+            return Some(entry);
+        }
+        at = entry.rest();
+    }
+    None
+}
+
 /// Passes the calls that have not been written, up to that of an entry, lowest first, with their times and functions. Those of a parent, from
 /// before the time `born`, are the parent's to write.
 pub fn write_entries(local: &Local, last: Entry, born: u64, mut write: impl FnMut(u64, u32)) {

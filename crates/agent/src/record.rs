@@ -176,6 +176,22 @@ pub fn write_late(local: &Local, entry: Entry, word: u32) {
     kernel::set_mask(mask);
 }
 
+/// The thread's program ends: writes the entries of its calls that have taken long enough. In a child of vfork(2), they are those of its parent, and
+/// are written a little sooner.
+pub fn write_open(local: &Local) {
+    let Some(slot) = tracer().and_then(Tracer::slot).filter(|slot| is_late(slot)) else { return };
+    if !permits::records() || local.top.load(Relaxed) == 0 || local.busy.load(Relaxed) != 0 {
+        return;
+    }
+    let mask = kernel::block();
+    if let Some(entry) = entries::long_open(local, kernel::tsc(), slot.option(MINIMUM)) {
+        entries::write_entries(local, entry, child::born(), |tsc, function| {
+            chunks::emit(local, tsc, function << 1, mask);
+        });
+    }
+    kernel::set_mask(mask);
+}
+
 fn tracer() -> Option<&'static Tracer> {
     tracers::known().iter().find(|t| t.kind() == Kind::Graph as u32)
 }

@@ -174,6 +174,15 @@ pub unsafe fn free() {
     }
 }
 
+/// Tells the collector where the table of threads is, and the number of its slots; `table` gets the number of the memory.
+pub fn tell_threads(table: impl Fn(u32) -> [u64; 2]) {
+    if let Some(control) = control() {
+        let [table, used] = table(control.number);
+        control.used.store(used, Relaxed);
+        control.threads.store(table, Release);
+    }
+}
+
 /// The collector's thread, in its own PID namespace; 0: there is none, or it is gone.
 pub fn collector() -> u32 {
     const OWNER: u32 = !(OWNER_DIED | WAITERS);

@@ -86,12 +86,24 @@ pub struct Slot {
     forker: AtomicU32,
 }
 
+const _: () = {
+    use abi::thread::slot;
+    assert!(core::mem::offset_of!(Slot, tid) == slot::TID && core::mem::offset_of!(Slot, memory) == slot::MEMORY);
+    assert!(core::mem::offset_of!(Slot, local) == slot::LOCAL && size_of::<Slot>() == slot::SIZE);
+};
+
 const SLOTS: usize = 1 << 16;
 static TABLE: AtomicU64 = AtomicU64::new(0);
 /// How many bytes of the table are mapped, and how many more at a time.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
 const STEP: u64 = 64 << 10;
-static USED: AtomicU32 = AtomicU32::new(0);
+/// How many slots are used, and the number of the shared memory that the process has.
+#[repr(C)]
+struct Count {
+    used: AtomicU32,
+    shared: AtomicU32,
+}
+static COUNT: Count = Count { used: AtomicU32::new(0), shared: AtomicU32::new(0) };
 static NEXT: AtomicU32 = AtomicU32::new(0);
 static ALL_KEPT: AtomicU32 = AtomicU32::new(0);
 
@@ -127,7 +139,7 @@ pub fn all() -> &'static [Slot] {
     if table == 0 {
         return &[];
     }
-    let used = (USED.load(Acquire) as usize).min(SLOTS);
+    let used = (COUNT.used.load(Acquire) as usize).min(SLOTS);
     // SAFETY: those that are used are mapped and stay so, and zeros are valid.
     unsafe { core::slice::from_raw_parts(table as *const Slot, used) }
 }
@@ -135,7 +147,13 @@ pub fn all() -> &'static [Slot] {
 /// Where the first slot has its owner's data, how far apart slots are, and where the number of slots is.
 pub fn locals() -> (u64, u8, u64) {
     let first = TABLE.load(Acquire) + core::mem::offset_of!(Slot, local) as u64;
-    (first, size_of::<Slot>() as u8, &raw const USED as u64)
+    (first, size_of::<Slot>() as u8, &raw const COUNT as u64)
+}
+
+/// Where the table is, and where the number of slots is. The process has this shared memory now.
+pub fn table(shared: u32) -> [u64; 2] {
+    COUNT.shared.store(shared, Relaxed);
+    [TABLE.load(Acquire), &raw const COUNT as u64]
 }
 
 /// The slot of a place in the table, which counts from 1.
@@ -177,11 +195,11 @@ pub fn inherit(tid: u32, local: u64) -> Option<(u64, u64, u32)> {
 /// Notes new memory, how much of it is mapped, and can be; 0: there is no room in the table.
 pub fn add(tid: u32, local: u64, memory: u64, (len, most): (u64, u64)) -> u32 {
     let i = loop {
-        let used = USED.load(Acquire);
+        let used = COUNT.used.load(Acquire);
         if used as usize >= SLOTS || !is_mapped(used) {
             return 0;
         }
-        if USED.compare_exchange(used, used + 1, AcqRel, Relaxed).is_ok() {
+        if COUNT.used.compare_exchange(used, used + 1, AcqRel, Relaxed).is_ok() {
             break used;
         }
     };
@@ -200,8 +218,8 @@ pub fn owe() -> bool {
     all().iter().any(|s| s.memory.load(Acquire) != 0 && s.owes(0, s.has_ended()))
 }
 
-/// Offset of `memory` in the storage of a thread ([`crate::thread`] compares it).
-pub const MEMORY: u64 = 80;
+/// Offset of `memory` in the storage of a thread.
+const MEMORY: u64 = abi::thread::MEMORY as u64;
 
 impl Slot {
     /// How many bytes are mapped.

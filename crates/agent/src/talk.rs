@@ -3,7 +3,7 @@
 use crate::kernel::{self, MessageHeader};
 use crate::loader::Module;
 use crate::plain::{self, bytes};
-use crate::{loader, originals, own, shared, thread};
+use crate::{loader, originals, own, shared, slots, thread};
 use abi::message::{HOOKS, Hello, Installed, MAGIC, Reason, SLOWS, Untraced, Verdict, Welcome};
 use core::mem::size_of;
 use core::sync::atomic::AtomicU64;
@@ -149,6 +149,7 @@ impl Answer {
             unsafe { kernel::unmap(at, len) };
             return Err(kernel::EPROTO);
         }
+        shared::tell_threads(slots::table);
         Ok(())
     }
 

@@ -87,6 +87,8 @@ const _: () = assert!(offset_of!(Local, high) == abi::thread::HIGH as usize);
 const _: () = assert!(offset_of!(Local, base) == abi::thread::BASE as usize);
 const _: () = assert!(offset_of!(Local, counts) == abi::thread::COUNTS as usize);
 const _: () = assert!(offset_of!(Local, full) == abi::thread::FULL as usize);
+const _: () = assert!(offset_of!(Local, tid) == abi::thread::TID as usize);
+const _: () = assert!(offset_of!(Local, memory) == abi::thread::MEMORY as usize);
 const _: () = assert!(offset_of!(Local, chunk) == abi::thread::CHUNK as usize);
 const _: () = assert!(offset_of!(Local, dropped) == abi::thread::DROPPED as usize);
 
@@ -116,8 +118,6 @@ pub fn local() -> &'static Local {
         &*(at as *const Local)
     }
 }
-
-const _: () = assert!(offset_of!(Local, memory) == slots::MEMORY as usize);
 
 pub use crate::slots::ENTRY;
 use crate::slots::{FRONT, PART, PARTS};

@@ -20,6 +20,7 @@ mod file;
 mod identity;
 mod loadable;
 mod module;
+mod open_calls;
 mod planner;
 pub mod points;
 mod probe_events;
@@ -485,6 +486,7 @@ impl Backend for Agent {
             if !self.no_functions {
                 self.marks.push(mark(&P_PAUSED));
             }
+            self.processes.iter_mut().for_each(|process| process.look_at_open_calls(true));
             self.detach();
         }
     }

@@ -18,7 +18,7 @@ use symbols::headers::Headers;
 use symbols::{ElfError, code_tables, demangle, symtab};
 
 /// Hooks in libc and in the loader, by the names of their functions.
-const IN_LIBC: [(&str, Hook); 12] = [
+const IN_LIBC: [(&str, Hook); 13] = [
     ("sigaction", Hook::Sigaction),
     ("execve", Hook::Execve),
     ("execveat", Hook::Execveat),
@@ -31,6 +31,7 @@ const IN_LIBC: [(&str, Hook); 12] = [
     ("fexecve", Hook::Fexecve),
     ("longjmp", Hook::Longjmp),
     ("__longjmp_chk", Hook::LongjmpChecked),
+    ("_exit", Hook::Exit),
 ];
 /// Functions of libc in which the agent may not come and go: a thread in one of them would go on as if the hook were not there, or were
 /// there still. `sigaction` would show the agent's handler to the program. None of them waits.

@@ -5,6 +5,7 @@ use super::module::{Known, Role};
 use super::runtime::Runtime;
 use super::sums::Shape;
 use super::tables::Tables;
+use super::ticks::ticks_of;
 use abi::message::{HOOKS, Hello, Hook};
 use abi::stub::Variant;
 use engine::own_events;
@@ -408,7 +409,7 @@ impl Planner {
                 variant,
                 minimum: match functions.sums {
                     Some(sums) => Shape::of(sums, *ticks_per_ms).scale,
-                    None => functions.minimum.map_or(0, |ns| ns.saturating_mul(*ticks_per_ms) / 1_000_000),
+                    None => functions.minimum.map_or(0, |ns| ticks_of(ns, *ticks_per_ms)),
                 },
             };
             let of_called: HashSet<u32> = known.plan.sites.iter().filter(|s| called.has(s)).map(|s| s.number).collect();

@@ -3,6 +3,7 @@
 use super::allocations::{Allocations, Heap};
 use super::bounds::Bounds;
 use super::chunks::Chunks;
+use super::open_calls::OpenCalls;
 use super::probe_events::ProbeEvents;
 use super::record_filter::RecordFilter;
 use super::server::Begun;
@@ -52,6 +53,8 @@ pub struct Process {
     bounds: Bounds,
     /// Where sums are kept instead of records.
     rows: Option<Rows>,
+    /// Where entries are written late.
+    open: Option<OpenCalls>,
 }
 
 impl Process {
@@ -76,6 +79,7 @@ impl Process {
             of_others: Vec::new(),
             dropped: 0,
             bounds: Bounds::new(threads),
+            open: begun.minimum.map(OpenCalls::new),
         }
     }
 
@@ -94,6 +98,14 @@ impl Process {
     /// Whether it has said what cannot be true: it has written over the memory that it shares with trapline.
     pub fn is_broken(&self) -> bool {
         self.bounds.broken
+    }
+
+    /// Looks which calls are open, if it is time to, or `now`, and entries are written late.
+    pub fn look_at_open_calls(&mut self, now: bool) {
+        let others = self.threads.values().map(|tid| *tid as i32);
+        if let Some(open) = &mut self.open {
+            open.look(self.chunks.shared(), [self.pid].into_iter().chain(others), now);
+        }
     }
 
     /// Another program runs in it now.
@@ -189,6 +201,7 @@ impl Process {
             others,
             of_others,
             bounds,
+            open,
             ..
         } = self;
         let same = *own_pid == *pid as u32;
@@ -217,6 +230,9 @@ impl Process {
             let all = dropped.entry(stream).or_default();
             *all = all.saturating_add(run.dropped);
             *lost = lost.saturating_add(run.dropped);
+            if let Some(open) = open.as_mut() {
+                open.written(run.tid, run.high, run.records);
+            }
             let taken = run.pair.0;
             let run = Run {
                 stream,
@@ -265,6 +281,11 @@ impl Process {
             *of_others = rest;
         });
         bounds.broken |= record_filter.impossible() != impossible;
+        if over || last {
+            self.deliver_open_calls(to, (moments, record_filter), tree.as_deref_mut(), each);
+        } else {
+            self.look_at_open_calls(false);
+        }
         if let Some(tree) = tree {
             self.end_threads(ended, over, at, tree);
         }
@@ -362,6 +383,37 @@ impl Process {
         for tid in ended.into_iter().chain(left.collect::<Vec<_>>()) {
             self.begun.remove(&tid);
             tree.thread_ends((self.pid as u32, tid), at);
+        }
+    }
+
+    /// Delivers the entries of calls that are open at the end, and were not written.
+    fn deliver_open_calls(
+        &mut self,
+        to: Moment,
+        (moments, record_filter): (&TscClock, &mut RecordFilter),
+        mut tree: Option<&mut Tree>,
+        each: &mut dyn Deliver,
+    ) {
+        let Process { pid, own_pid, comm, threads, begun, bounds, open, .. } = self;
+        let pid = *pid as u32;
+        for (own, first, records) in open.iter_mut().flat_map(OpenCalls::end) {
+            let tid = match threads.get(&own) {
+                Some(tid) => *tid,
+                None if own == *own_pid => pid,
+                None if *own_pid == pid && bounds.has_thread(own) => own,
+                None => continue,
+            };
+            let (stream, begins) = (Process::stream(tid), !begun.contains(&tid));
+            let (high, from) = ((first >> 32) as u32, moments.at(first));
+            let run = Run { stream, pid, begins, records: &records, high, from, to, dropped: 0 };
+            let Some(run) = record_filter.take(&run) else { continue };
+            if begun.insert(tid)
+                && tid != pid
+                && let Some(tree) = &mut tree
+            {
+                tree.thread_begins((pid, tid), begins_at(&run, moments), comm);
+            }
+            each.functions(&run);
         }
     }
 

@@ -71,7 +71,15 @@ pub fn run() -> std::result::Result<String, String> {
         return Err(format!("none of {} is there as a dynamic program", PROGRAMS.join(", ")));
     };
     let functions = Functions { wanted: vec![CALLED.into()], libraries: true, ..Functions::default() };
-    let room = Room { chunks: 4, chunk_size: abi::shared::CHUNK as u32, block: false, heap: 0, sample: 0, sums: None };
+    let room = Room {
+        chunks: 4,
+        chunk_size: abi::shared::CHUNK as u32,
+        block: false,
+        heap: 0,
+        sample: 0,
+        sums: None,
+        minimum: None,
+    };
     let mut agent = start(&command, &functions, room).map_err(|e| e.to_string())?;
     let (begin, mut counted) = (Instant::now(), Counted::default());
     while !agent.poll(true, &mut counted).ended {

@@ -14,7 +14,7 @@ use super::module::Known;
 use super::planner::{Answer, Placed, Unpatched};
 use super::ready::{Full, Plans};
 use super::sums::Shape;
-use super::ticks::ticks_per_ms;
+use super::ticks::{ticks_of, ticks_per_ms};
 use super::untraced::{Executed, Gap, words};
 use abi::heap::{COARSE, RECORDED};
 use abi::message::{CAME, Hello, Installed, MAGIC, Reason, Untraced, Verdict, Welcome};
@@ -60,6 +60,8 @@ pub struct Room {
     pub sample: u64,
     /// Sums are kept instead of records: a chunk has rows of a thread.
     pub sums: Option<Shape>,
+    /// Calls are recorded if they take so many ticks.
+    pub minimum: Option<u64>,
 }
 
 /// Threads of a process that can have rows at a time.
@@ -75,7 +77,8 @@ impl Room {
         let heap = functions.heap.as_ref().map_or(0, |h| RECORDED | coarse(h));
         let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
         let sums = functions.sums.map(|sums| Shape::of(sums, ticks_per_ms()));
-        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample, sums }
+        let minimum = functions.minimum.map(|ns| ticks_of(ns, ticks_per_ms()));
+        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample, sums, minimum }
     }
 }
 
@@ -87,6 +90,8 @@ pub struct Begun {
     pub own_pid: u32,
     /// What rows are in its memory instead of records.
     pub sums: Option<Shape>,
+    /// Calls are recorded if they take so many ticks.
+    pub minimum: Option<u64>,
     /// Its memory, and what keeps it.
     pub shared: Shared,
     /// Held as long as the memory is read.
@@ -527,7 +532,8 @@ impl Server {
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());
         let ended = process::pidfd(pid, false)?;
         let (comm, ids) = (proc::comm(pid), proc::ids(pid));
-        let begun = Begun { pid, own_pid: hello.pid, shared, sums: self.room.sums, held, ended, is_fork, comm, ids };
+        let Room { sums, minimum, .. } = self.room;
+        let begun = Begun { pid, own_pid: hello.pid, shared, sums, minimum, held, ended, is_fork, comm, ids };
         let _ = self.to.send(Said::Begun(Box::new(begun)));
         Ok((fd, size))
     }

@@ -14,3 +14,8 @@ pub fn ticks_per_ms() -> u64 {
         (u128::from(to.0.saturating_sub(from.0)) * 1_000_000 / ns) as u64
     })
 }
+
+/// A duration in ticks.
+pub fn ticks_of(ns: u64, ticks_per_ms: u64) -> u64 {
+    ns.saturating_mul(ticks_per_ms) / 1_000_000
+}

@@ -8,7 +8,8 @@
 //! the same way and sets errno; so nothing needs to be undone.
 
 use crate::originals::original;
-use crate::{kernel, memory, own, permits, shared, talk};
+use crate::thread::local;
+use crate::{kernel, memory, own, permits, record, shared, talk};
 use abi::message::{Hook, Untraced};
 
 /// Variables, and bytes of text, of an environment that is made on the stack.
@@ -75,6 +76,7 @@ pub unsafe fn attempt(directory: i32, path: u64, arguments: u64, environment: u6
     };
     // SAFETY: the kernel has just found a file by it.
     let name = unsafe { memory::string(path as *const u8, own::PATH) };
+    record::write_open(local());
     if !talk::tell_exec(name, why) {
         // Nobody would answer the agent: the collector is gone, or in another network namespace.
         return shared::count_left();

@@ -12,7 +12,7 @@ pub mod signals;
 use crate::kernel;
 use crate::permits::{Filter, GROWS, READS, RECORDS, TALK};
 use crate::thread::{ABANDONED, Local, local};
-use crate::{child, chunks, heap, originals, permits, session, shadow, shared, slots, vectors};
+use crate::{child, chunks, heap, originals, permits, record, session, shadow, shared, slots, vectors};
 use abi::message::{HOOKS, Hook};
 use abi::permits::{GROW_CALLS, READ_CALLS, SLOW_CALLS, TALK_CALLS};
 use core::arch::global_asm;
@@ -55,6 +55,7 @@ pub fn addresses() -> [u64; HOOKS] {
     set(Hook::Prctl, &raw const trapline_prctl as u64);
     set(Hook::Modules, &raw const trapline_modules as u64);
     set(Hook::Longjmp, &raw const trapline_longjmp as u64);
+    set(Hook::Exit, &raw const trapline_process_exit as u64);
     set(Hook::LongjmpChecked, &raw const trapline_longjmp_checked as u64);
     heap::addresses(&mut out);
     out
@@ -69,6 +70,7 @@ unsafe extern "C" {
     safe static trapline_modules: u8;
     safe static trapline_longjmp: u8;
     safe static trapline_longjmp_checked: u8;
+    safe static trapline_process_exit: u8;
 }
 
 macro_rules! before {
@@ -118,6 +120,7 @@ before! {
     "trapline_modules", Hook::Modules => modules_changed;
     "trapline_longjmp", Hook::Longjmp => jumps::before;
     "trapline_longjmp_checked", Hook::LongjmpChecked => jumps::before;
+    "trapline_process_exit", Hook::Exit => before_exit;
 }
 
 /// A child would write to the chunk of its parent's thread: the thread gives it up before. And its memory must not look abandoned there.
@@ -133,6 +136,11 @@ extern "C" fn before_fork() {
         chunks::give_up(local);
         permits::unblock(mask);
     }
+}
+
+/// The process ends.
+extern "C" fn before_exit() {
+    record::write_open(local());
 }
 
 /// clone(function, stack, flags, …).
@@ -163,6 +171,7 @@ extern "C" fn before_syscall(saved: &mut Saved) {
         // It is done: the call that remains changes nothing.
         kernel::SIGACTION if signals::by_number(first, second, third, fourth) => (saved.rdx, saved.rcx) = (0, 0),
         kernel::FORK => before_fork(),
+        kernel::EXIT_GROUP => before_exit(),
         kernel::PRCTL => before_prctl(first, second, third),
         kernel::SECCOMP if first == SECCOMP_SET_MODE_STRICT => lose_all(local()),
         kernel::SECCOMP if first == SECCOMP_SET_MODE_FILTER => add_filter(local(), third),

@@ -218,8 +218,9 @@ fn milliseconds(call: &Value) -> u64 {
 #[test]
 fn calls_of_threads_that_are_blocked_last_until_the_end() {
     let Some(program) = compiled("blocked_at_the_end", "blocked_at_the_end.c", &[]) else { return };
-    for how in ["exit", "kill", "return"] {
-        let recorded = record(&[], &[&program, how]);
+    let ways = ["exit", "kill", "return"].map(|how| [(how, &[][..]), (how, &["-t", "5ms"])]);
+    for (how, options) in ways.into_iter().flatten() {
+        let recorded = record(options, &[&program, how]);
         for name in ["blocked", "around", "work"] {
             let calls = recorded.calls(name);
             // The process ends when the first thread has waited for 60 ms; when that is noticed is another matter.
@@ -277,6 +278,29 @@ fn with_a_minimum_children_have_their_own_calls() {
                 let returns = usize::from(["returns_twice", "around", "main"].contains(&name));
                 assert!(right && ends.len() == returns, "{options:?} {name} {calls:?} {ends:?}");
             }
+        }
+    }
+}
+
+/// With a minimum too, calls that are open at the end are there if they have taken long enough, however the program ends, and each once.
+#[test]
+fn with_a_minimum_calls_that_are_open_at_the_end_are_there() {
+    let Some(program) = compiled("open_at_end", "open_at_end.c", &["-O1", "-pthread"]) else { return };
+    for how in ["exit", "_exit", "syscall", "instruction", "kill", "abort", "exec"] {
+        for (options, leaves) in [(&[][..], 2), (&["-t", "20ms"], 0), (&["-t", "1h"], 0)] {
+            let all = record(options, &[&program, how]).json("calls-json");
+            let open: BTreeMap<&str, Vec<u64>> = all.iter().filter(|call| call["unfinished"] == true).fold(
+                BTreeMap::new(),
+                |mut open: BTreeMap<&str, Vec<u64>>, call| {
+                    open.entry(call["function"].as_str().expect("a name")).or_default().push(milliseconds(call));
+                    open
+                },
+            );
+            let ended = all.iter().filter(|call| call["unfinished"] != true).count();
+            let names: Vec<&str> = open.keys().copied().collect();
+            let wanted: &[&str] = if options == ["-t", "1h"] { &[] } else { &["ends", "main", "middle", "waits"] };
+            let each = open.values().all(|of| of.len() == 1 && of[0] >= 150);
+            assert!(names == wanted && each && ended == leaves, "{how} {options:?} {all:?}");
         }
     }
 }

@@ -17,6 +17,9 @@ const RECORD: usize = 8;
 const UNFINISHED: usize = abi::heap::LONGEST + 2 * RECORD;
 const _: () = assert!(abi::values::MOST + 2 < abi::heap::LONGEST);
 
+/// The number of the next memory.
+static NUMBERS: AtomicU32 = AtomicU32::new(1);
+
 /// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -53,6 +56,7 @@ pub struct Shared {
     chunk_size: usize,
     /// Offset of the first chunk.
     first: usize,
+    number: u32,
 }
 
 impl Shared {
@@ -87,6 +91,7 @@ impl Shared {
         check(unsafe { libc::ftruncate(fd.as_raw_fd(), len as libc::off_t) }.into())?;
         seal(&fd, 0)?;
         let map = Mapping::new(fd.as_fd(), 0, len, Mode::Shared)?;
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let control = Control {
             magic: layout::MAGIC,
             version: abi::VERSION,
@@ -107,10 +112,15 @@ impl Shared {
             sample: AtomicU64::new(0),
             sums,
             scale,
+            number,
+            reserved: 0,
+            threads: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            born: AtomicU64::new(0),
         };
         // SAFETY: the mapping is larger than the page in front, aligned, and nobody else has it yet.
         unsafe { map.base().cast::<Control>().write(control) };
-        Ok(Shared { fd, map, chunks, chunk_size, first })
+        Ok(Shared { fd, map, chunks, chunk_size, first, number })
     }
 
     /// Its file, for the process.
@@ -189,6 +199,18 @@ impl Shared {
     pub fn counts(&self) -> [u64; 3] {
         let c = self.control();
         [&c.dropped, &c.orphaned, &c.left].map(|n| n.load(Ordering::Relaxed))
+    }
+
+    /// Its number among the collector's.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Where the process has the table of its threads, where the number of slots in that is, and when the process was forked; zeros before it
+    /// has said so.
+    pub fn threads(&self) -> [u64; 3] {
+        let c = self.control();
+        [&c.threads, &c.used, &c.born].map(|n| n.load(Ordering::Acquire))
     }
 
     /// The header of a chunk.
