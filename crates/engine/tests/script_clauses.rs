@@ -15,16 +15,19 @@ use lang::script::time::Wall;
 use lang::script::types::Type;
 use lang::script::{Known, Parameters, compile};
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use sys::bpf::prog::{LoadError, Program, ProgramKind, ProgramSpec, btf_load};
 use sys::processors::{self, Processors};
 use testkit::clauses::{ARGS, script, word};
-use testkit::skip;
+use testkit::{Random, skip};
 
 const NAMES: [&str; 4] = ["pid", "tid", "uid", "gid"];
 const SCRIPTS: usize = 100;
 const CLAUSES: usize = 20;
 const ROUNDS: usize = 12;
+const THREADS: usize = 8;
 /// Of a program in which the verifier has gone too many ways (include/uapi/asm-generic/errno-base.h).
 const E2BIG: i32 = 7;
 
@@ -246,10 +249,45 @@ fn is_possible() -> bool {
     }
 }
 
-/// Each processor has maps of its own, which are full by themselves; the interpreter has one.
-fn stay_on_a_processor() {
+/// Each processor has maps of its own, which are full by themselves; the interpreter has one. `nth`: of several threads.
+fn stay_on_a_processor(nth: usize) {
     let only = |cpu: &u32| Processors::only(*cpu).is_some_and(|one| one.restrict().is_ok());
-    assert!(processors::online().expect("a list").iter().any(only));
+    let all = processors::online().expect("a list");
+    assert!(all.iter().cycle().skip(nth).take(all.len()).any(only));
+}
+
+/// A random script, in one of the `ways` to make loops. How many clauses have run; none: the kernel takes no such script. And whether it has functions.
+fn agrees(round: &str, r: &mut Random, ways: &[Loops]) -> Option<(usize, bool)> {
+    // Many clauses, or few with loops.
+    let clauses = r.of(&[CLAUSES, 2]);
+    let text = script(r, &NAMES, clauses);
+    let program = compiled(&text)?;
+    let mut rounds: Vec<Vec<u64>> = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut words: Vec<u64> = ARGS.iter().map(|_| word(r)).collect();
+        words[arg("p")] = BYTES.as_ptr() as u64;
+        rounds.push(words);
+    }
+    let loops = ways[r.index(ways.len())];
+    // A map gets memory for an element when it needs it, without waiting: on a machine with little of it, that can fail, and is counted as
+    // refused. Then nothing is learned.
+    let mut tries = 0..5;
+    loop {
+        let load = |loops| load(program.clone(), loops, round);
+        // As a session does.
+        let loaded = load(loops).or_else(|| load(Loops::CalledBack))?;
+        let mut machine = loaded.interpreter();
+        for words in &rounds {
+            assert_eq!(loaded.program.test_run(words).unwrap(), 0);
+            machine.run_words(&loaded.code, words).unwrap();
+        }
+        let (interpreted, kernel) = (loaded.interpreted(&machine), loaded.outcome());
+        if kernel.refused > interpreted.refused && tries.next().is_some() {
+            continue;
+        }
+        assert_eq!(interpreted, kernel, "{round}\n{text}");
+        return Some((loaded.clauses, loaded.code.functions().len() > 1));
+    }
 }
 
 #[test]
@@ -257,41 +295,20 @@ fn the_kernel_and_the_interpreter_agree() {
     if !is_possible() || testkit::own_pid_namespace() {
         return skip("root", "in a pid namespace of its own");
     }
-    stay_on_a_processor();
-    let (mut ran, mut called_back) = (0, 0);
-    for (round, mut r) in testkit::seeded(7, 2 * SCRIPTS) {
-        // Many clauses, or few with loops.
-        let clauses = r.of(&[CLAUSES, 2]);
-        let text = script(&mut r, &NAMES, clauses);
-        let Some(program) = compiled(&text) else { continue };
-        let mut rounds: Vec<Vec<u64>> = Vec::new();
-        for _ in 0..ROUNDS {
-            let mut words: Vec<u64> = ARGS.iter().map(|_| word(&mut r)).collect();
-            words[arg("p")] = BYTES.as_ptr() as u64;
-            rounds.push(words);
-        }
-        let ways = ways();
-        let loops = ways[r.index(ways.len())];
-        // A map gets memory for an element when it needs it, without waiting: on a machine with little of it, that can fail, and is counted as
-        // refused. Then nothing is learned.
-        let mut tries = 0..5;
+    let (scripts, ways) = (Mutex::new(testkit::seeded(7, 2 * SCRIPTS)), ways());
+    let (clauses, called_back) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = &|nth: usize| {
+        stay_on_a_processor(nth);
         loop {
-            let Some(loaded) = load(program.clone(), loops, &round) else { break };
-            let mut machine = loaded.interpreter();
-            for words in &rounds {
-                assert_eq!(loaded.program.test_run(words).unwrap(), 0);
-                machine.run_words(&loaded.code, words).unwrap();
-            }
-            let (interpreted, kernel) = (loaded.interpreted(&machine), loaded.outcome());
-            if kernel.refused > interpreted.refused && tries.next().is_some() {
-                continue;
-            }
-            assert_eq!(interpreted, kernel, "{round}\n{text}");
-            ran += loaded.clauses;
-            called_back += usize::from(loaded.code.functions().len() > 1);
-            break;
+            let Some((round, mut r)) = scripts.lock().ok().and_then(|mut all| all.next()) else { return };
+            let Some((ran, has_functions)) = agrees(&round, &mut r, &ways) else { continue };
+            clauses.fetch_add(ran, Relaxed);
+            called_back.fetch_add(usize::from(has_functions), Relaxed);
         }
-    }
+    };
+    // Maps are read when the kernel has waited for its programs: that can be done for several scripts at once.
+    std::thread::scope(|scope| (0..THREADS).for_each(|nth| drop(scope.spawn(move || work(nth)))));
+    let (ran, called_back) = (clauses.into_inner(), called_back.into_inner());
     assert!(ran > SCRIPTS / 2 * CLAUSES && called_back > SCRIPTS / 10, "{ran} {called_back}");
 }
 
@@ -389,7 +406,7 @@ fn functions_find_what_others_have_left() {
     if !is_possible() {
         return;
     }
-    stay_on_a_processor();
+    stay_on_a_processor(0);
     for text in [
         "$v = (int64)0; for ($i : 0..4) { if ($v == 0) { @a = count(); } else { @b = sum($v); } $v = 5; }",
         "$v = (int64)0; $w = (int64)0; while ($v < 3) { $v++; if ($w > 1) { @a = sum($w); } $w += 2; } @b = sum($v + $w);",
