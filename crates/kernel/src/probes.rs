@@ -16,6 +16,7 @@ use bpf::syscalls::{Maps, Session};
 use bpf::unwind::Tables;
 use engine::error::{Error, Result};
 use engine::provider::{ArgLocation, AttachPoint};
+use engine::request::collecting::Refusal;
 use engine::request::probe_enabling::{Number, ProbeEnabling, ReadWhat, Source};
 use engine::rights::refusal::refused;
 use engine::slab;
@@ -235,25 +236,28 @@ impl AttachedProbe {
         };
         let predicates = enabling.predicates.as_ref().map(|p| p.of_program());
         let predicates = predicates.map(|p| move |way: &dyn Way| reports(way, Some(p)));
-        let collects = enabling.collects.as_ref().map(|collecting| {
-            |way: &dyn Way| {
+        let loops = enabling.collects.iter().flat_map(|c| c.loops().iter().map(move |loops| (c, *loops)));
+        let collects = loops.map(|(collecting, loops)| {
+            let (maps, plan, fields, made) = (&maps, &plan, &fields, &made);
+            move |way: &dyn Way| {
                 let clauses = probes::collect::Clauses {
                     script: &collecting.collected.script,
                     clauses: &collecting.clauses,
                     maps: &collecting.collected.descriptors().unwrap_or_default(),
                     faults: &collecting.collected.faults,
-                    loops: collecting.collected.loops(),
+                    loops,
                 };
-                made(probes::collect::collect(&maps, offsets, session, &plan(fields(way)?), &clauses))
+                made(probes::collect::collect(maps, offsets, session, &plan(fields(way)?), &clauses))
             }
         });
+        let collects: Vec<_> = collects.collect();
         // What the kernel does not take of a script trapline does.
         let mut makes: Vec<&Make<'_>> = Vec::new();
-        makes.extend(collects.as_ref().map(|make| make as &Make<'_>));
+        makes.extend(collects.iter().map(|make| make as &Make<'_>));
         makes.extend(predicates.as_ref().map(|make| make as &Make<'_>));
         makes.push(&plain);
         let found = attach_somehow(&ways, &enabling.name, functions, &makes)?;
-        enabling.refusals.set(&enabling.name, found.instead);
+        enabling.refusals.set(&enabling.name, Refusal::of(&found.instead, collects.len()));
         links.extend(found.attached.links);
         if let Some(pending) = &mut pending {
             links.extend(pending.attach((&maps, offsets, session), &enabling.name, functions, made)?);

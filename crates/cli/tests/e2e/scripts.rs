@@ -427,6 +427,36 @@ fn loops_that_only_collect_run_in_the_kernel() {
     );
 }
 
+/// A loop in place, through which lead so many ways that the verifier gives up, is called back before the clauses go over events.
+#[test]
+fn loops_that_are_too_large_in_place_are_called_back() {
+    if !lab::kernel_backend_is_possible() || !sys::bpf::probe::may_goto() {
+        return testkit::skip("kernel", "no kernel backend, or no loops in place");
+    }
+    // umask, of which the verifier knows nothing.
+    let ifs = (40..120).map(|k| format!("if (args.id == {k}) {{ $v++; }} if ($v < args.id) {{ $w = {k}; }} "));
+    let text = format!(
+        "tracepoint:raw_syscalls:sys_enter /(args.id ^ 95) == 0/ {{
+            $v = (int64)1; $w = (int64)0; @n = count(); for ($i : 0..3) {{ {} @s[$w] = sum($v); }} }}",
+        ifs.collect::<String>()
+    );
+    let out = run(User::Me, &["--explain", "-e", &text, "-c", "sh -c 'umask 022; umask 027; umask'"]);
+    let maps = out.out();
+    let of = |map: &str| -> Option<u64> { maps.lines().find_map(|l| l.strip_prefix(map))?.parse().ok() };
+    let (calls, sum) = (of("@n: "), of("@s[119]: "));
+    assert!(calls >= Some(3) && sum == calls.map(|n| n * (2 + 3 + 4)), "{maps}{}", out.stderr);
+    let says = |what: &str| out.stderr.matches(what).count();
+    let way = "the loops of its program are functions that are called back: the kernel refuses the program with loops in place";
+    let (place, why) =
+        (format!("in the kernel, which reports no event: it only collects; {way}\n"), "BPF program is too large");
+    assert_eq!(
+        (says(&place), says(&format!("sys_enter: {way}: {why}")), says("trapline, over")),
+        (1, 1, 0),
+        "{}",
+        out.stderr
+    );
+}
+
 /// Other files are imported once, with the folder of the importing one, and messages name them; tests are those of the script alone.
 #[test]
 fn scripts_have_libraries_and_tests() {

@@ -101,22 +101,56 @@ pub struct Predicates {
     pub clauses: Vec<Clause>,
 }
 
-/// Why the kernel has refused what was to run in it of a script, by probe.
+/// The kernel has refused the best program of a probe of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub why: String,
+    /// What is done instead.
+    pub instead: Instead,
+}
+
+/// What is done instead of what was wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// Loops are called back, not in place.
+    CalledBack,
+    /// The program reports events.
+    Events,
+}
+
+impl Refusal {
+    /// What became of the programs of a probe. `refused`: why it is none of these, in their order. The first `collecting` of all collect: with loops
+    /// in place, and called back.
+    pub fn of(refused: &[Option<String>], collecting: usize) -> Option<Refusal> {
+        let whys: Vec<&str> = refused.iter().take(collecting.max(1)).flatten().map(|why| &why[..]).collect();
+        let why = match whys[..] {
+            [] => return None,
+            [why] => why.to_owned(),
+            [why, also, ..] if why == also => format!("{why}; with loops that are called back, too"),
+            [why, also, ..] => format!("{why}; with loops that are called back: {also}"),
+        };
+        let instead = if refused.len() < collecting { Instead::CalledBack } else { Instead::Events };
+        Some(Refusal { why, instead })
+    }
+}
+
+/// What the kernel has refused of what was to run in it of a script, by probe.
 #[derive(Clone, Debug, Default)]
-pub struct Refusals(Arc<Mutex<BTreeMap<String, String>>>);
+pub struct Refusals(Arc<Mutex<BTreeMap<String, Refusal>>>);
 
 impl Refusals {
-    /// The program of a probe was loaded: why it does less than was wanted; none: it does that.
-    pub fn set(&self, probe: &str, why: Option<String>) {
+    /// The program of a probe was loaded. None: it is the one that was wanted.
+    pub fn set(&self, probe: &str, refusal: Option<Refusal>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match why {
-            Some(why) => all.insert(probe.into(), why),
+        match refusal {
+            Some(refusal) => all.insert(probe.into(), refusal),
             None => all.remove(probe),
         };
     }
 
     /// Of a probe.
-    pub fn of(&self, probe: &str) -> Option<String> {
+    pub fn of(&self, probe: &str) -> Option<Refusal> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(probe).cloned()
     }
 }
@@ -131,6 +165,28 @@ impl Predicates {
 impl fmt::Debug for Collecting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Collecting").field("clauses", &self.clauses).finish_non_exhaustive()
+    }
+}
+
+fn are_of_loops(faults: &[(Fault, Span)]) -> bool {
+    faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds)
+}
+
+impl Collecting {
+    /// How the loops of its clauses may be made, the best way first: in place, where the kernel has such loops. They take more of what the verifier
+    /// is ready to do than functions, in which it knows less.
+    pub fn loops(&self) -> &'static [Loops] {
+        const ALL: [Loops; 2] = [Loops::InPlace, Loops::CalledBack];
+        static HAS_MAY_GOTO: OnceLock<bool> = OnceLock::new();
+        if !self.collected.has_loops() {
+            return &ALL[..1];
+        }
+        let first = usize::from(!HAS_MAY_GOTO.get_or_init(sys::bpf::probe::may_goto));
+        let numbers: Vec<usize> = self.clauses.iter().map(|c| c.number).collect();
+        match are_of_loops(&faults(&self.collected.script, &numbers)) {
+            true => &ALL[first..],
+            false => &ALL[first..=first],
+        }
     }
 }
 
@@ -152,14 +208,7 @@ impl Collected {
     }
 
     fn has_loops(&self) -> bool {
-        self.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds)
-    }
-
-    /// How the loops of its clauses are made: in place, where the kernel has such loops.
-    pub fn loops(&self) -> Loops {
-        static OF_KERNEL: OnceLock<Loops> = OnceLock::new();
-        let found = || if sys::bpf::probe::may_goto() { Loops::InPlace } else { Loops::CalledBack };
-        if self.has_loops() { *OF_KERNEL.get_or_init(found) } else { Loops::default() }
+        are_of_loops(&self.faults)
     }
 
     /// Makes the maps, where they are not made yet.
@@ -336,6 +385,24 @@ fn empty(parts: &[KeyPart], words: usize, entries: u32, drops_keys: bool) -> io:
 
 #[cfg(test)]
 mod tests {
+    use super::{Instead, Refusal};
+
+    #[test]
+    fn a_refusal_names_all_programs_that_collect() {
+        let of = |refused: &[&str], collecting| {
+            let refused: Vec<_> = refused.iter().map(|why| Some((*why).to_owned())).collect();
+            Refusal::of(&refused, collecting).map(|r| (r.why, r.instead))
+        };
+        let is = |why: &str, instead| Some((why.to_owned(), instead));
+        assert_eq!(of(&[], 2), None);
+        assert_eq!(of(&["large"], 2), is("large", Instead::CalledBack));
+        assert_eq!(of(&["large", "deep"], 2), is("large; with loops that are called back: deep", Instead::Events));
+        assert_eq!(of(&["large", "large", "p"], 2), is("large; with loops that are called back, too", Instead::Events));
+        // Without loops, and of predicates alone.
+        assert_eq!(of(&["large", "p"], 1), is("large", Instead::Events));
+        assert_eq!(of(&["p"], 0), is("p", Instead::Events));
+    }
+
     #[test]
     fn what_is_done_at_once_stays_in_order() {
         for count in [0, 1, 2, 40] {

@@ -72,8 +72,8 @@ pub struct Found {
     pub slow: bool,
     /// It is attached in the second way.
     pub fell_back: bool,
-    /// Why it is none of those that were preferred.
-    pub instead: Option<String>,
+    /// Why it is none of those that were preferred, in their order.
+    pub instead: Vec<Option<String>>,
 }
 
 /// Makes a program for a way.
@@ -108,7 +108,7 @@ pub fn attach_somehow(
 }
 
 fn attach_by(way: &dyn Way, functions: &Functions, makes: &[&Make<'_>]) -> std::result::Result<Found, Refused> {
-    let mut instead = None;
+    let mut instead = Vec::new();
     let mut loaded = None;
     for (nth, make) in makes.iter().enumerate() {
         let refused = match make(way) {
@@ -124,7 +124,7 @@ fn attach_by(way: &dyn Way, functions: &Functions, makes: &[&Make<'_>]) -> std::
         if nth + 1 == makes.len() {
             return Err(refused);
         }
-        instead = instead.or(refused.why());
+        instead.push(refused.why());
     }
     let Some((program, source)) = loaded else { unreachable!("there is a program") };
     let attached = way.attach(&program).map_err(Refused::Attach)?;
