@@ -140,11 +140,13 @@ impl Run {
             Err(e) if !sys::process::has_ended(*pid) => Err(e),
             _ => Ok(()),
         });
-        let had = self.plan.functions.take();
-        let free = match had {
-            Some(_) => lent.and_then(|()| self.pump.source.control(Order::TakeOut).map(drop)),
-            None => lent,
+        let free = if lent.is_ok() && self.plan.functions.is_some() {
+            self.pump.source.control(Order::TakeOut).map(drop)
+        } else {
+            lent
         };
+        // What there was is out of the processes, unless a ptracer has them still.
+        let had = self.plan.functions.take_if(|_| free.is_ok());
         let before = std::mem::replace(&mut self.plan.enablings, all.to_vec());
         let agent = free.and_then(|()| {
             caps::with(caps::TO_ATTACH, || {
