@@ -45,6 +45,7 @@ const TESTS: &[&str] = &[
     "user_stacks/",
     "live_stacks/",
     "script_clauses/functions_find_what_others_have_left",
+    "script_clauses/many_branches_are_no_burden",
     "script_clauses/rounds",
     "script_clauses/the_kernel_and_the_interpreter_agree",
 ];
@@ -69,6 +70,7 @@ const SHORT: &[&str] = &[
     "user_stacks/a_function_s_callers_are_those_of_the_source",
     "live_stacks/a_storm_of_forks_is_followed",
     "script_clauses/functions_find_what_others_have_left",
+    "script_clauses/many_branches_are_no_burden",
     "script_clauses/many_rounds_are_no_burden",
     "script_clauses/rounds_are_counted_to_the_last_one",
     "slots/a_second_thread_that_executes_a_program_is_the_process",

@@ -343,8 +343,9 @@ impl<'c> Clausework<'c> {
     fn new(all: &'c Clauses<'c>, clause: &'c Clause, room: Room, stack: Reg) -> Clausework<'c> {
         let at = |i: usize| room.leaves + 8 * i as i16;
         let places = (0..clause.leaves.len()).map(|i| Some((Place::Memory(stack, at(i), Size::D), None))).collect();
-        let has_loops = all.script.clauses.get(clause.number).is_some_and(|c| loops::depth(&c.body) > 0);
-        Clausework { all, places, clause, room, stack, blind: has_loops && all.loops == Loops::CalledBack }
+        let body = all.script.clauses.get(clause.number).map_or(&[][..], |c| &c.body);
+        let is_complex = loops::depth(body) > 0 || loops::branches(body) > loops::FEW_BRANCHES;
+        Clausework { all, places, clause, room, stack, blind: is_complex && all.loops == Loops::CalledBack }
     }
 
     /// Reads a leaf. What memory depends on was read before.

@@ -174,13 +174,10 @@ fn are_of_loops(faults: &[(Fault, Span)]) -> bool {
 
 impl Collecting {
     /// How the loops of its clauses may be made, the best way first: in place, where the kernel has such loops. They take more of what the verifier
-    /// is ready to do than functions, in which it knows less.
+    /// is ready to do than functions, in which it knows less. Clauses without loops are made in the best way.
     pub fn loops(&self) -> &'static [Loops] {
         const ALL: [Loops; 2] = [Loops::InPlace, Loops::CalledBack];
         static HAS_MAY_GOTO: OnceLock<bool> = OnceLock::new();
-        if !self.collected.has_loops() {
-            return &ALL[..1];
-        }
         let first = usize::from(!HAS_MAY_GOTO.get_or_init(sys::bpf::probe::may_goto));
         let numbers: Vec<usize> = self.clauses.iter().map(|c| c.number).collect();
         match are_of_loops(&faults(&self.collected.script, &numbers)) {

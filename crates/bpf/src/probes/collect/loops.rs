@@ -14,6 +14,9 @@
 //! alone, and until 6.8 it takes for equal what differs in a word that was written by one function and read by another one (`__mark_chain_precision`,
 //! kernel/bpf/verifier.c, 6.1). So in a clause with functions it knows nothing of any word on the stack.
 //!
+//! Nor does it in one with many branches there: it takes ways for different that differ in such a word alone, and walks each of them. A kernel that has
+//! `may_goto` tells better which words matter, and relates a word of which it knows nothing to registers, which makes more ways different.
+//!
 //! As in the executor, a run has [`MAX_ROUNDS`] rounds, which is the kernel's own limit (`BPF_MAX_LOOPS`, include/linux/bpf.h, 6.9). Of loops in place
 //! it is a time instead since 6.15: a quarter of a second (`bpf_check_timed_may_goto`, kernel/bpf/core.c, 6.18).
 
@@ -30,7 +33,7 @@ use lang::script::run::{Fault, MAX_ROUNDS};
 /// How loops are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Loops {
-    /// In place, with `may_goto` (Linux 6.9).
+    /// In place, with `may_goto` (Linux 6.9): also the way of clauses without loops there.
     #[default]
     InPlace,
     /// As functions that `bpf_loop` calls back (Linux 5.17).
@@ -43,13 +46,15 @@ const OF_ALL: usize = 2;
 const FRAMES: usize = 8;
 /// The least that a function takes of the stack (`check_max_stack_depth`, kernel/bpf/verifier.c, 6.1).
 const LEAST_STACK: i16 = 32;
+/// More branches than this are many.
+pub(super) const FEW_BRANCHES: usize = 4;
 /// A loop has ended by itself.
 const ENDED: i32 = 1;
 /// With a loop, the clause has ended.
 const RETURNED: i32 = 2;
 /// The end of the program's stack, in a function.
 const STACK: Reg = R6;
-/// A zero that the verifier does not know, in clauses with loops.
+/// A zero that the verifier does not know, in clauses with loops, and in those of which it is to know nothing.
 pub(super) const ZERO: Reg = R9;
 
 impl Loops {
@@ -110,6 +115,15 @@ pub(super) fn depth(list: &[Stmt]) -> usize {
     list.iter().map(of).max().unwrap_or(0)
 }
 
+/// How many branches there are.
+pub(super) fn branches(list: &[Stmt]) -> usize {
+    let of = |s: &Stmt| {
+        let arms = if let Stmt::If(arms, _) = s { arms.len() } else { 0 };
+        bodies(s).0.into_iter().map(branches).sum::<usize>() + arms
+    };
+    list.iter().map(of).sum()
+}
+
 /// How many words the loops of a clause take.
 pub(super) fn words(list: &[Stmt]) -> usize {
     OF_ALL + 2 * depth(list)
@@ -160,7 +174,7 @@ fn counts(s: &Stmt) -> bool {
 impl<'c> Clausework<'c> {
     /// No loop has ended, and none had a round.
     pub(super) fn before_loops(&self, e: &mut Emitter<'_>) {
-        if self.blind {
+        if self.blind && depth(&self.of_script().body) > 0 {
             self.set_word(e, self.ended(), 0);
             self.set_word(e, self.spent(), 0);
         }
@@ -367,9 +381,9 @@ impl<'c> Clausework<'c> {
         e.store(Size::D, self.stack, at, R0);
     }
 
-    /// Loads [`ZERO`], where there are loops.
+    /// Loads [`ZERO`], where it is needed.
     pub(super) fn load_zero(&self, e: &mut Emitter<'_>) {
-        if depth(&self.of_script().body) > 0 {
+        if self.blind || depth(&self.of_script().body) > 0 {
             e.map_value(ZERO, self.all.maps.zeros, 0);
             e.load(Size::D, ZERO, ZERO, 0);
         }
