@@ -40,7 +40,7 @@ const TESTS: &[&str] = &[
     "stacks::",
     "unwinding::",
     "profile::",
-    "scripts::loops",
+    "scripts::loops_that_only_collect_run_in_the_kernel",
     "slab::",
     "user_stacks/",
     "live_stacks/",

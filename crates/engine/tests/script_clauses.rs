@@ -10,7 +10,7 @@ use bpf::{BtfOffsets, Program as Code};
 use engine::request::collecting::{Clause, Collected, From, can_collect, layout};
 use lang::script::ir::{Leaf, Program as Script, What};
 use lang::script::maps::Row;
-use lang::script::run::{Fault, Host, MAX_ROUNDS, Machine, Output};
+use lang::script::run::{Host, MAX_ROUNDS, Machine, Output};
 use lang::script::time::Wall;
 use lang::script::types::Type;
 use lang::script::{Known, Parameters, compile};
@@ -160,11 +160,10 @@ fn load(script: Script, loops: Loops, whose: &str) -> Option<Loaded> {
         Err(_) if loops == Loops::CalledBack => return None,
         Err(e) => panic!("{whose}\n{e}"),
     };
-    let has_loops = collected.faults.iter().any(|(fault, _)| *fault == Fault::TooManyRounds);
     let program = match take(&code) {
         Ok(program) => program,
-        // Too many ways lead through its loops.
-        Err(e) if e.error.raw_os_error() == Some(E2BIG) && has_loops => return None,
+        // Too many ways lead through it, mostly through its loops.
+        Err(e) if e.error.raw_os_error() == Some(E2BIG) => return None,
         Err(e) => panic!("{whose}\n{e}\n{code}\n{}", &e.log[e.log.len().saturating_sub(4000)..]),
     };
     Some(Loaded { collected, clauses: clauses.len(), code, program })
