@@ -231,9 +231,6 @@ impl Plan {
         if hits.is_inside(place) {
             return Err(Refusal::JumpInside);
         }
-        if module.stops_in(at) {
-            return Err(Refusal::Breakpoint);
-        }
         if candidate.is_function && hits.is_loop(at) {
             return Err(Refusal::Loop);
         }

@@ -43,13 +43,11 @@ pub enum Refusal {
     Profiler,
     /// The agent replaces it: where it returns is the agent's.
     Hooked,
-    /// By its debug information, a debugger's breakpoint at it would lie within the patch.
-    Breakpoint,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 20] = {
+const ALL: [Refusal; 19] = {
     use Refusal::*;
     [
         Outside,
@@ -71,7 +69,6 @@ const ALL: [Refusal; 20] = {
         Unwinder,
         Profiler,
         Hooked,
-        Breakpoint,
     ]
 };
 
@@ -97,7 +94,6 @@ impl fmt::Display for Refusal {
             Refusal::Unwinder => "it is a part of the unwinder",
             Refusal::Profiler => "it is a profiler's hook",
             Refusal::Hooked => "trapline replaces it",
-            Refusal::Breakpoint => "a debugger's breakpoint at it would lie in the bytes that are replaced",
         })
     }
 }

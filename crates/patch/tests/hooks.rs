@@ -61,27 +61,6 @@ fn check_thunk(linked: &Linked, address: u64) {
     assert_eq!(linked.inside(address), Some(Inside::Other));
 }
 
-/// Where a patch begins is chosen so that a debugger's breakpoint is at its first byte, or not in it.
-#[test]
-fn a_patch_lies_beside_a_debugger_s_breakpoint() {
-    // push r15; push r14; push rbx; mov ebx, edi; nop; …; ret
-    const BYTES: [u8; 16] =
-        [0x41, 0x57, 0x41, 0x56, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x41, 0x5e, 0x41, 0x5f, 0xc3];
-    let patched = |stop: u64| {
-        let plan = Plan::new(&Module {
-            segments: &[Segment { address: CODE, bytes: &BYTES }],
-            functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
-            frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
-            stops: &[CODE - 1, CODE + stop, CODE + 99],
-            ..Module::default()
-        });
-        plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
-    };
-    assert_eq!([0, 2, 7, 9].map(patched), [Ok(2); 4]);
-    assert_eq!(patched(5), Ok(0), "in front of it there is room");
-    assert_eq!(patched(4), Err(patch::Refusal::Breakpoint));
-}
-
 #[test]
 fn hooks_alone() {
     let linked = linked(&plan(&[])).unwrap();

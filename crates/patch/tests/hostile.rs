@@ -94,7 +94,6 @@ proptest! {
             profilers: &profilers,
             hooks: &hooks,
             captures: false,
-            stops: &[],
             points: &points,
             data: &[],
             pointers: &[],

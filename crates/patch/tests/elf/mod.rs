@@ -49,7 +49,6 @@ impl File {
             profilers: &self.profilers,
             captures: false,
             points: &[],
-            stops: &[],
             hooks: &[],
         })
     }

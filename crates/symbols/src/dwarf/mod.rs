@@ -20,7 +20,6 @@ mod scopes;
 pub mod section;
 pub mod signature;
 pub mod split;
-mod stops;
 mod type_units;
 mod types;
 
