@@ -137,7 +137,7 @@ fn a_process_at_its_limits_is_refused_and_goes_on() {
         for kilobytes in ["0", "256"] {
             is_refused(user, user, &["as", kilobytes], "the process may map no more memory (RLIMIT_AS)");
         }
-        for kilobytes in ["520", "640", "1000", "8000"] {
+        for kilobytes in ["520", "640", "1000", "4000"] {
             let Some(run) = begin(user, &[], &["as", kilobytes]) else { return };
             let out = graph(user, run.pid(), &["--duration", "0.2"]);
             let lines = out.stderr.lines().count();
