@@ -120,7 +120,8 @@ fn calls_of_the_code_are_not_shown() {
             counts(&t)
         };
         let (recorded, stopped) = (made(&[]), made(&["--no-seccomp"]));
-        assert!(stopped["fcntl"] > 10 && recorded == stopped, "{recorded:?} {stopped:?}");
+        // The code makes fcntl(2) alone; Python's own mappings differ from run to run.
+        assert!(stopped["fcntl"] > 10 && recorded["fcntl"] == stopped["fcntl"], "{recorded:?} {stopped:?}");
     });
 }
 
