@@ -210,9 +210,9 @@ impl Agent {
     fn attach(plan: &Plan, functions: &Functions, pids: &[i32], paused: bool) -> Result<Agent> {
         let mut injection = Injection::new(functions, pids, 0)?;
         injection.look();
-        match injection.refused.into_iter().next() {
+        match std::mem::take(&mut injection.refused).into_iter().next() {
             Some(refused) => Err(refused),
-            None => Injection { refused: Vec::new(), ..injection }.inject_all(plan, paused),
+            None => injection.inject_here(plan, paused, false).map(|(agent, _)| agent),
         }
     }
 }
@@ -271,13 +271,6 @@ impl Injection {
         explained::unmatched(&self.planner.files(), &self.functions.asked(), self.functions.libraries)
     }
 
-    /// Has the agent injected into all of the processes, or into none.
-    fn inject_all(self, plan: &Plan, paused: bool) -> Result<Agent> {
-        // Dropped, the agent detaches from those that have been attached to.
-        let (agent, refused) = self.inject_here(plan, paused, false)?;
-        refused.into_iter().next().map_or(Ok(agent), Err)
-    }
-
     /// Has the agent injected, beside another backend, which reports the processes. Nothing is recorded before
     /// [`Order::Start`](engine::control::Order::Start). Also why it was not injected into some of them.
     ///
@@ -297,7 +290,7 @@ impl Injection {
         }
     }
 
-    /// Injects it. With `others`, a process that refuses it is passed over.
+    /// Injects it. With `others`, a process that refuses it is passed over; else it is in all processes, or in none.
     fn inject_here(self, plan: &Plan, paused: bool, others: bool) -> Result<(Agent, Vec<Error>)> {
         let Injection { planner, functions, pids, running, .. } = self;
         let first = pids.first().copied().unwrap_or_default();
@@ -313,6 +306,7 @@ impl Injection {
             match process.attach(&name, &plans) {
                 Ok(()) => agent.attached.push(process.pid()),
                 Err(e) if others => refused.push(e),
+                // Dropped, the agent detaches from those that have been attached to.
                 Err(e) => return Err(e),
             }
         }

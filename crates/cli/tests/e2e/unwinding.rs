@@ -403,7 +403,7 @@ fn functions_that_are_bound_when_they_are_called() {
     });
 }
 
-/// The same by samples of page faults below that stub, and without it, where everything is bound at the start.
+/// Stacks of page faults below that stub; and without the stub, in a program that is bound whole at its start.
 #[test]
 fn faults_in_functions_that_are_bound_when_they_are_called() {
     let built = |name, flags: &[&str]| lab::compiled(name, "bound_lazily.c", flags);

@@ -375,17 +375,18 @@ impl Backend for Joined {
 
     fn report(&mut self) -> Report {
         let mut report = self.first.report();
-        let Some(agent) = &mut self.agent else { return report };
-        let mut second = agent.report();
-        for (retired, _) in &mut self.retired {
-            let its = retired.report();
+        let mut agents = self.retired.iter_mut().map(|(agent, _)| agent).chain(&mut self.agent);
+        // The last one has all enablings, and what became of the functions.
+        let Some(last) = agents.next_back() else { return report };
+        let mut second = last.report();
+        for its in agents.map(|agent| agent.report()) {
             add_counts(&mut second.enablings, its.enablings);
             second.losses.add(&its.losses);
             second.filtered.add(&its.filtered);
             second.trouble.extend(its.trouble);
             second.traced = second.traced.max(its.traced);
         }
-        second.lines = agent.lines(&second.enablings);
+        second.lines = last.lines(&second.enablings);
         report.planned = std::mem::take(&mut second.planned);
         report.traced = second.traced;
         add_report(&mut report, second);

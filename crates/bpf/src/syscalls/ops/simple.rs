@@ -36,11 +36,7 @@ pub(super) fn bytes(e: &mut Emitter<'_>, empty: Label) {
     read_at_addr(e);
     fault(e, empty);
     e.bind(none);
-    e.place(R1, 0);
-    e.reload(R2, LEN);
-    e.store(Size::H, R1, 0, R2);
-    e.alu(Alu::Add, reg::END, R2);
-    e.alu(Alu::Add, reg::END, 2);
+    end_bytes(e);
 }
 
 /// A System V message. Where its text cannot be read, its type alone, with the mark of what is cut.
@@ -62,6 +58,11 @@ pub(super) fn message_text(e: &mut Emitter<'_>, empty: Label) {
     read_at_addr(e);
     fault(e, empty);
     e.bind(whole);
+    end_bytes(e);
+}
+
+/// Ends a tail of bytes, which are there: their number in front of them, and the event's end behind.
+fn end_bytes(e: &mut Emitter<'_>) {
     e.place(R1, 0);
     e.reload(R2, LEN);
     e.store(Size::H, R1, 0, R2);

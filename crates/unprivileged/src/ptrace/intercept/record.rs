@@ -98,7 +98,7 @@ impl<'b> Memory for Captures<'b> {
     }
 }
 
-/// The same for many captures, among which looking through all of them each time would take long.
+/// Captures by their addresses: of many, one is found without looking through all.
 #[derive(Debug)]
 pub struct Sorted<'b> {
     /// By address; each with the one that reaches furthest of those up to it.
