@@ -74,7 +74,7 @@ with runs as (
     from runs group by build, name
 )
 select name, a.runs as runs_before, b.runs as runs_after, a.calls as calls_before, b.calls as calls_after,
-       a.total_ns as before_ns, b.total_ns as after_ns, round(b.total_ns / a.total_ns, 2) as ratio
+       a.total_ns as before_ns, b.total_ns as after_ns, floor(b.total_ns / a.total_ns * 100) / 100 as ratio
 from builds a join builds b using (name)
 where a.build = 1 and b.build = 2
 order by after_ns - before_ns desc;

@@ -5,6 +5,9 @@
 //! thread that comes to an int3 meanwhile goes on in the stub. A patch that splits instructions needs more: no thread may be between its
 //! first byte and its end. That holds for modules that the loader has just mapped, before their constructors run
 //! ([`Reason::Modules`]), and it is the collector's duty for [`Reason::Attach`]; else such patches are not made.
+//!
+//! The threads that a collector has stopped go on when it is killed, at any moment. Their patches are made in the three steps too: once all
+//! first bytes are int3, no thread can come to be in between any more, and it is time to see whether the collector is still there.
 
 use crate::context::Context;
 use crate::kernel::{self, KernelAction};
@@ -14,6 +17,7 @@ use crate::{areas, child, originals, own, record, shared, sites};
 use abi::message::{Hook, Installed, Reason};
 use abi::plan::{Header, Original, PATCH, Patch};
 use abi::stub::Variant;
+use core::ops::Range;
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU16, AtomicU64};
 use unwind::Mapping;
@@ -23,6 +27,8 @@ const JMP: u8 = 0xe9;
 /// Where an area has the minimum of timed stubs, from the end of its stubs.
 const MINIMUM: u64 = abi::message::SLOWS as u64 * 8;
 const SIGTRAP: u32 = 5;
+/// How long a signal may stay pending, of a thread that does not get a processor, or that somebody else has stopped: 20 us each.
+const NAPS: u32 = 50_000;
 /// MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, and its registration.
 const SYNC: usize = 1 << 5;
 const REGISTER: usize = 1 << 6;
@@ -33,69 +39,140 @@ pub fn mappings(bytes: &[u8]) -> &[Mapping] {
     header.and_then(|h| table(bytes, h.mappings_at, h.mappings)).unwrap_or_default()
 }
 
+/// Who else may execute what is patched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    Nobody,
+    /// Threads that the collector has stopped.
+    Stopped,
+    Run,
+}
+
+impl Others {
+    /// Of a process whose other threads the collector has stopped.
+    fn stopped() -> Others {
+        if own::threads() == Some(1) { Others::Nobody } else { Others::Stopped }
+    }
+}
+
 /// Which patches can be made, and how.
 #[derive(Clone, Copy)]
 struct Way {
-    /// No other thread executes what is patched.
-    alone: bool,
+    others: Others,
     /// Patches that split instructions too.
     splits: bool,
 }
 
+/// What is written of patches in one pass over all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Whole,
+    /// int3 at the first byte.
+    Trap,
+    /// All but the first byte.
+    Tail,
+    /// The first byte.
+    Head,
+    /// The first byte that was there before the trap.
+    Back,
+}
+
 /// Maps the areas and makes the patches.
 pub fn install(bytes: &[u8], reason: Reason) -> Installed {
-    // The collector has stopped all other threads of a process that it attaches to.
-    let alone = reason == Reason::Attach || own::threads() == Some(1);
-    carry_out(bytes, Way { alone, splits: alone || reason == Reason::Modules })
+    let others = match Others::stopped() {
+        Others::Stopped if reason != Reason::Attach => Others::Run,
+        others => others,
+    };
+    carry_out(bytes, Way { others, splits: others != Others::Run || reason == Reason::Modules })
 }
 
 /// Makes the patches of a plan anew, of which all modules have just been loaded.
 pub fn install_again(bytes: &[u8]) -> Installed {
-    carry_out(bytes, Way { alone: true, splits: true })
+    carry_out(bytes, Way { others: Others::Nobody, splits: true })
+}
+
+/// What is noted while a plan is carried out, in memory of its own: a byte for each area, whether it is there, and one for each patch, whether it
+/// has begun.
+struct Notes {
+    at: u64,
+    areas: usize,
+    patches: usize,
+}
+
+impl Notes {
+    fn of(plan: &Plan<'_>) -> Option<Notes> {
+        let (areas, patches) = (plan.areas.len(), plan.patches.len());
+        kernel::reserve(Notes::len(areas, patches)).map(|at| Notes { at, areas, patches })
+    }
+
+    fn len(areas: usize, patches: usize) -> u64 {
+        (areas as u64 + patches as u64 + 4096) & !4095
+    }
+
+    fn areas(&mut self) -> &mut [u8] {
+        // SAFETY: this many bytes have been reserved, and live as long as the value.
+        unsafe { core::slice::from_raw_parts_mut(self.at as *mut u8, self.areas) }
+    }
+
+    fn has_area(&self, area: u32) -> bool {
+        let area = area as usize;
+        // SAFETY: as above.
+        area < self.areas && unsafe { ((self.at as usize + area) as *const u8).read() } == 1
+    }
+
+    fn has_begun(&self, patch: usize) -> bool {
+        // SAFETY: as above.
+        patch < self.patches && unsafe { ((self.at as usize + self.areas + patch) as *const u8).read() } == 1
+    }
+
+    fn begin(&mut self, patch: usize, has_begun: bool) {
+        if patch < self.patches {
+            // SAFETY: as above.
+            unsafe { ((self.at as usize + self.areas + patch) as *mut u8).write(u8::from(has_begun)) }
+        }
+    }
+}
+
+impl Drop for Notes {
+    fn drop(&mut self) {
+        // SAFETY: nothing of it is borrowed any more.
+        unsafe { kernel::unmap(self.at, Notes::len(self.areas, self.patches)) };
+    }
 }
 
 fn carry_out(bytes: &[u8], way: Way) -> Installed {
     let Some(plan) = Plan::new(bytes) else { return Installed::failure(kernel::EPROTO) };
-    // One byte for each area: whether it is there. New memory, which goes when the plan has been carried out.
-    let len = (plan.areas.len() as u64 + 4096) & !4095;
-    let Some(flags) = kernel::reserve(len) else { return Installed::failure(kernel::ENOMEM) };
-    // SAFETY: this many bytes have been reserved.
-    let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
-    for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
+    let Some(mut notes) = Notes::of(&plan) else { return Installed::failure(kernel::ENOMEM) };
+    for (area, there) in plan.areas.iter().zip(notes.areas()) {
         *there = u8::from(map_area(area, plan.bytes));
     }
     let hooked = originals::are_in();
     for original in plan.originals {
         let patch = plan.patches.get(original.patch as usize);
-        let Some(patch) = patch.filter(|p| there.get(p.area as usize) == Some(&1)) else { continue };
+        let Some(patch) = patch.filter(|p| notes.has_area(p.area)) else { continue };
         originals::set(original.hook, original.address);
         if original.hook == Hook::FreeOfLibc as u32 {
             originals::set_free_of_libc(patch.address - u64::from(patch.skipped));
         }
     }
     // With memory for records, and stubs that write some, it is a recording.
-    let recording = plan.areas.iter().zip(there.iter()).find(|(area, there)| **there == 1 && area.stubs > 0);
+    let recording = plan.areas.iter().zip(notes.areas()).find(|(area, there)| **there == 1 && area.stubs > 0);
     if let Some((area, _)) = recording.filter(|_| shared::control().is_some())
         && let Some(variant) = Variant::of(area.variant).filter(|v| abi::tracer::records(*v))
     {
         // SAFETY: the area is there, and its pointers lie behind its stubs.
         let minimum = unsafe { ((area.address + area.stubs + MINIMUM) as *const u64).read_unaligned() };
         if !record::begin(variant, minimum) {
-            // SAFETY: nothing of it is borrowed any more.
-            unsafe { kernel::unmap(flags, len) };
             return Installed::failure(kernel::EBUSY);
         }
     }
-    let installed = Patcher { hooked, ..Patcher::new(&plan, there, way) }.run();
-    // SAFETY: nothing of it is borrowed any more.
-    unsafe { kernel::unmap(flags, len) };
-    installed
+    Patcher { hooked, ..Patcher::new(&plan, notes, way) }.run()
 }
 
 /// Makes the patches of a plan.
 struct Patcher<'a> {
     plan: &'a Plan<'a>,
-    there: &'a [u8],
+    notes: Notes,
     /// `/proc/self/mem`, or negative.
     memory: i32,
     way: Way,
@@ -107,11 +184,18 @@ struct Patcher<'a> {
     done: Installed,
 }
 
+/// Bytes of a patch to be written.
+struct Part {
+    bytes: [u8; PATCH],
+    /// Which of them.
+    range: Range<usize>,
+}
+
 impl<'a> Patcher<'a> {
-    fn new(plan: &'a Plan<'a>, there: &'a [u8], way: Way) -> Patcher<'a> {
+    fn new(plan: &'a Plan<'a>, notes: Notes, way: Way) -> Patcher<'a> {
         let memory = kernel::open_own(c"/proc/self/mem", kernel::O_RDWR) as i32;
         let done = Installed::failure(0);
-        Patcher { plan, there, memory, way, undo: false, spared: Spared::Nothing, hooked: false, done }
+        Patcher { plan, notes, memory, way, undo: false, spared: Spared::Nothing, hooked: false, done }
     }
 
     /// The bytes that are to be there, and those that replace them.
@@ -123,10 +207,9 @@ impl<'a> Patcher<'a> {
         if self.undo {
             self.count_probes();
         }
-        if self.way.alone {
-            self.write_all()
-        } else {
-            self.write_live()
+        match self.way.others {
+            Others::Nobody => self.pass(Step::Whole),
+            Others::Stopped | Others::Run => self.write_live(),
         }
         if !self.undo {
             self.count_probes();
@@ -203,31 +286,38 @@ impl<'a> Patcher<'a> {
         }
     }
 
-    /// Whether a patch can be made; else it is counted.
-    fn wanted(&mut self, patch: &Patch) -> bool {
-        let len = patch.len as usize;
+    /// What a step writes of a patch of this number, where these bytes are; none: nothing, and it is counted. Whether it has begun is noted.
+    fn part(&mut self, step: Step, (i, patch): (usize, &Patch), there: &[u8], done: &mut Installed) -> Option<Part> {
+        let (old, new) = self.bytes(patch);
+        let (old, new, len) = (*old, *new, patch.len as usize);
+        let part = |bytes, range| Some(Part { bytes, range });
+        if !matches!(step, Step::Whole | Step::Trap) {
+            return match step {
+                _ if !self.notes.has_begun(i) => None,
+                Step::Tail => part(new, 1..len),
+                Step::Back => part(old, 0..1),
+                _ => part(new, 0..1),
+            };
+        }
+        self.notes.begin(i, false);
         if self.is_spared(patch) {
-            return false;
+            return None;
         }
-        if self.there.get(patch.area as usize) != Some(&1) {
-            self.done.no_area += 1;
+        if !self.notes.has_area(patch.area) {
+            done.no_area += 1;
         } else if !(1..=PATCH).contains(&len) || patch.splits != 0 && !self.way.splits {
-            self.done.failed += 1;
+            done.failed += 1;
+        } else if old.get(..len) == Some(there) && step == Step::Whole {
+            return part(new, 0..len);
+        } else if old.get(..len) == Some(there) && old[0] != INT3 {
+            self.notes.begin(i, true);
+            return part([INT3; PATCH], 0..1);
+        } else if let Some(rest) = self.rest(patch, there) {
+            return part(rest, 0..len);
         } else {
-            let there = self.read(patch.address, len).unwrap_or_default();
-            if there.get(..len) == self.bytes(patch).0.get(..len) {
-                return true;
-            }
-            if let Some(rest) = self.rest(patch, there.get(..len).unwrap_or_default()) {
-                let made = rest.get(..len).is_some_and(|bytes| self.write(patch.address, bytes));
-                self.count(made);
-                return false;
-            }
-            let mut done = self.done;
-            self.refuse(patch, there.get(..len).unwrap_or_default(), &mut done);
-            self.done = done;
+            self.refuse(patch, there, done);
         }
-        false
+        None
     }
 
     fn read(&self, address: u64, len: usize) -> Option<[u8; PATCH]> {
@@ -240,79 +330,73 @@ impl<'a> Patcher<'a> {
         unsafe { write_text(self.memory, address, bytes) }
     }
 
-    fn count(&mut self, made: bool) {
-        *(if made { &mut self.done.patched } else { &mut self.done.failed }) += 1;
-    }
-
-    /// All patches, in a process of one thread: page by page, because each write is a call of the kernel.
-    fn write_all(&mut self) {
+    /// A step of all patches: page by page, because each write is a call of the kernel.
+    fn pass(&mut self, step: Step) {
         let patches = self.plan.patches;
         let mut i = 0;
         while let Some(first) = patches.get(i) {
             let page = first.address & !4095;
             let inside = |p: &Patch| p.address & !4095 == page && (p.address + u64::from(p.len) - 1) & !4095 == page;
             let count = patches.get(i..).unwrap_or(&[]).iter().take_while(|p| p.len > 0 && inside(p)).count();
-            if count > 1 && self.write_page(page, patches.get(i..i + count).unwrap_or(&[])) {
+            if count > 1 && self.write_page(step, page, i..i + count) {
                 i += count;
                 continue;
             }
-            if self.wanted(first) {
-                let made =
-                    self.bytes(first).1.get(..first.len as usize).is_some_and(|new| self.write(first.address, new));
-                self.count(made);
-            }
+            self.write_one(step, i, first);
             i += 1;
         }
     }
 
-    /// Patches of one page. False: nothing was done.
-    fn write_page(&mut self, page: u64, patches: &[Patch]) -> bool {
+    fn write_one(&mut self, step: Step, i: usize, patch: &Patch) {
+        let there = self.read(patch.address, patch.len as usize).unwrap_or_default();
+        let mut done = self.done;
+        let part = self.part(step, (i, patch), there.get(..patch.len as usize).unwrap_or_default(), &mut done);
+        if let Some(Part { bytes, range }) = part {
+            let from = patch.address + range.start as u64;
+            let made = bytes.get(range).is_some_and(|bytes| self.write(from, bytes));
+            if matches!(step, Step::Whole | Step::Trap) {
+                *(if made { &mut done.patched } else { &mut done.failed }) += 1;
+                if !made {
+                    self.notes.begin(i, false);
+                }
+            }
+        }
+        self.done = done;
+    }
+
+    /// A step of patches of one page. False: nothing was done.
+    fn write_page(&mut self, step: Step, page: u64, patches: Range<usize>) -> bool {
         let mut bytes = [0u8; 4096];
         if self.memory < 0 || kernel::pread(self.memory, &mut bytes, page) != 4096 {
             return false;
         }
-        let (mut done, mut changed) = (Installed::failure(0), false);
-        for patch in patches {
+        let (mut done, mut changed) = (self.done, false);
+        let all = self.plan.patches;
+        for (i, patch) in all.iter().enumerate().take(patches.end).skip(patches.start) {
             let at = (patch.address - page) as usize;
-            let len = patch.len as usize;
-            let (old, new) = self.bytes(patch);
-            let (old, new) = (old.get(..len), new.get(..len));
-            if self.is_spared(patch) {
-                continue;
-            }
-            if self.there.get(patch.area as usize) != Some(&1) {
-                done.no_area += 1;
-            } else if let (Some(there), Some(old), Some(new)) = (bytes.get_mut(at..at + len), old, new) {
-                let rest = self.rest(patch, there);
-                if let Some(new) = if there == old { Some(new) } else { rest.as_ref().and_then(|r| r.get(..len)) } {
-                    there.copy_from_slice(new);
-                    done.patched += 1;
-                    changed = true;
-                } else {
-                    self.refuse(patch, there, &mut done);
-                }
-            } else {
-                done.failed += 1;
+            let Some(there) = bytes.get_mut(at..at + patch.len as usize) else { continue };
+            let Some(part) = self.part(step, (i, patch), there, &mut done) else { continue };
+            if let (Some(to), Some(from)) = (there.get_mut(part.range.clone()), part.bytes.get(part.range)) {
+                to.copy_from_slice(from);
+                done.patched += u32::from(matches!(step, Step::Whole | Step::Trap));
+                changed = true;
             }
         }
         if changed && kernel::pwrite(self.memory, &bytes, page) != 4096 {
             return false;
         }
-        self.done.patched += done.patched;
-        self.done.other_bytes += done.other_bytes;
-        self.done.no_area += done.no_area;
-        self.done.failed += done.failed;
+        self.done = done;
         true
     }
 
-    /// All patches, while other threads run.
+    /// All patches, while other threads run, or may run at any moment.
     fn write_live(&mut self) {
-        let patches = self.plan.patches;
-        if patches.is_empty() {
+        let runs = self.way.others == Others::Run;
+        if self.plan.patches.is_empty() {
             return;
         }
-        if kernel::membarrier(REGISTER) != 0 {
-            self.done.failed += patches.len() as u32;
+        if runs && kernel::membarrier(REGISTER) != 0 {
+            self.done.failed += self.plan.patches.len() as u32;
             return;
         }
         LIVE.store(core::ptr::from_ref(self.plan) as u64, Release);
@@ -324,27 +408,26 @@ impl<'a> Patcher<'a> {
         };
         // SAFETY: the handler and its restorer are the agent's; what the program has comes back below.
         let before = unsafe { kernel::set_action(SIGTRAP, &action) };
-        // A first byte of int3 says in the second and third step which patches go on.
-        for patch in patches {
-            if self.wanted(patch) {
-                let made = self.write(patch.address, &[INT3]);
-                self.count(made);
+        self.pass(Step::Trap);
+        self.synchronise();
+        if !runs && !self.undo && !own::is_held() {
+            // Some may run since the first int3 was written, and be between the first byte of a patch and its end.
+            self.pass(Step::Back);
+            self.done = Installed { failed: self.plan.patches.len() as u32, ..Installed::failure(0) };
+        } else {
+            self.pass(Step::Tail);
+            self.synchronise();
+            self.pass(Step::Head);
+        }
+        self.synchronise();
+        if runs || !own::is_held() {
+            // One that has come to an int3 may not have got its signal yet.
+            let mut naps = NAPS;
+            while naps > 0 && own::has_pending(SIGTRAP) {
+                kernel::sleep(20_000);
+                naps -= 1;
             }
         }
-        kernel::membarrier(SYNC);
-        let begun = |s: &Self, p: &Patch| s.read(p.address, 1).is_some_and(|b| b[0] == INT3) && p.old[0] != INT3;
-        for patch in patches {
-            if let Some(tail) = patch.new.get(1..patch.len as usize).filter(|_| begun(self, patch)) {
-                self.write(patch.address + 1, tail);
-            }
-        }
-        kernel::membarrier(SYNC);
-        for patch in patches {
-            if let Some(head) = patch.new.get(..1).filter(|_| begun(self, patch)) {
-                self.write(patch.address, head);
-            }
-        }
-        kernel::membarrier(SYNC);
         // SAFETY: as it was.
         unsafe { kernel::set_action(SIGTRAP, &before) };
         LIVE.store(0, SeqCst);
@@ -352,6 +435,17 @@ impl<'a> Patcher<'a> {
         while TRAPPED.load(SeqCst) & COUNT != 0 && TRAPPED.load(SeqCst) >> 32 == u64::from(child::owner()) {
             kernel::sleep(20_000);
         }
+    }
+
+    /// What is written is there for all threads that run.
+    fn synchronise(&self) {
+        if self.way.others == Others::Stopped {
+            if own::is_held() {
+                return;
+            }
+            kernel::membarrier(REGISTER);
+        }
+        kernel::membarrier(SYNC);
     }
 }
 
@@ -369,17 +463,12 @@ pub enum Spared {
 /// has written over them, or unloaded the module.
 pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
-    let len = (plan.areas.len() as u64 + 4096) & !4095;
-    let Some(flags) = kernel::reserve(len) else { return plan.patches.len() as u64 };
-    // SAFETY: this many bytes have been reserved.
-    let there = unsafe { core::slice::from_raw_parts_mut(flags as *mut u8, plan.areas.len()) };
-    for (area, there) in plan.areas.iter().zip(there.iter_mut()) {
+    let Some(mut notes) = Notes::of(&plan) else { return plan.patches.len() as u64 };
+    for (area, there) in plan.areas.iter().zip(notes.areas()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
     }
-    let way = Way { alone: true, splits: true };
-    let done = Patcher { undo: true, spared, ..Patcher::new(&plan, there, way) }.run();
-    // SAFETY: nothing of it is borrowed any more.
-    unsafe { kernel::unmap(flags, len) };
+    let way = Way { others: Others::stopped(), splits: true };
+    let done = Patcher { undo: true, spared, ..Patcher::new(&plan, notes, way) }.run();
     u64::from(done.failed)
 }
 

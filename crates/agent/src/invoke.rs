@@ -39,18 +39,23 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
         // A preloaded agent has not kept what it would have to restore.
         o if o == Order::Detach as u32 && !plans::are_kept() => Ok(()),
         o if o == Order::Detach as u32 => {
-            invocation.left = end(invocation.flags & FREE != 0);
+            invocation.left = end(is_free(invocation));
             Ok(())
         }
         o if o == Order::Tracers as u32 => serve(invocation, texts),
         _ => Err(kernel::EPROTO),
     };
-    if invocation.flags & FREE != 0 && session::state() == 0 && !slots::owe() && sites::release() {
+    if is_free(invocation) && session::state() == 0 && !slots::owe() && sites::release() {
         // SAFETY: the collector has found no thread in the agent or in a stub, and none will return to one.
         unsafe { free() };
     }
     answer(invocation);
     result.map_or_else(u64::from, |()| 0)
+}
+
+/// Whether no thread needs areas or memory any more. Threads that run again, because the collector is gone, may be anywhere.
+fn is_free(invocation: &Invocation) -> bool {
+    invocation.flags & FREE != 0 && own::is_held()
 }
 
 fn answer(invocation: &mut Invocation) {
@@ -68,9 +73,9 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         1 => return Err(kernel::EBUSY),
         // The hooks of tracers.
         _ if tracers::are_enabled() && shared::control().is_none() => {}
-        _ => drop(end(invocation.flags & FREE != 0)),
+        _ => drop(end(is_free(invocation))),
     }
-    if invocation.flags & FREE != 0 && !slots::owe() && !plans::any() && sites::release() {
+    if is_free(invocation) && !slots::owe() && !plans::any() && sites::release() {
         // SAFETY: as in `invoke`.
         unsafe { free() };
     }

@@ -50,6 +50,7 @@ pub const PRCTL: usize = 157;
 const GETTID: usize = 186;
 const GETXATTR: usize = 191;
 const FUTEX: usize = 202;
+const GETDENTS64: usize = 217;
 const CLOCK_GETTIME: usize = 228;
 pub const EXIT_GROUP: usize = 231;
 const TGKILL: usize = 234;
@@ -122,6 +123,7 @@ calls! {
     fn read(fd: i32, to: &mut [u8]) = READ(fd as usize, to.as_mut_ptr() as usize, to.len());
     fn pread(fd: i32, to: &mut [u8], at: u64) = PREAD(fd as usize, to.as_mut_ptr() as usize, to.len(), at as usize);
     fn pwrite(fd: i32, from: &[u8], at: u64) = PWRITE(fd as usize, from.as_ptr() as usize, from.len(), at as usize);
+    fn getdents(fd: i32, to: &mut [u8]) = GETDENTS64(fd as usize, to.as_mut_ptr() as usize, to.len());
     fn close(fd: i32) = CLOSE(fd as usize);
     fn getpid() = GETPID(0usize);
     fn getppid() = GETPPID(0usize);

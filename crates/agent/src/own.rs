@@ -88,6 +88,62 @@ pub fn threads() -> Option<u64> {
     stat_field(20)
 }
 
+/// Whether this thread is traced, as it is while the collector has stopped all others; true where nothing says so.
+pub fn is_held() -> bool {
+    status(c"/proc/thread-self/status", b"\nTracerPid:\t", 10) != Some(0)
+}
+
+/// Whether any thread of the process has this signal pending.
+pub fn has_pending(signal: u32) -> bool {
+    const HEADER: usize = 19;
+    const TASK: &[u8] = b"/proc/self/task/";
+    const STATUS: &[u8] = b"/status\0";
+    let fd = kernel::open_own(c"/proc/self/task", kernel::O_RDONLY);
+    if fd < 0 {
+        return false;
+    }
+    let mut found = false;
+    let mut buffer = [0u8; 2048];
+    while let Some(mut entries) =
+        usize::try_from(kernel::getdents(fd as i32, &mut buffer)).ok().and_then(|n| buffer.get(..n))
+    {
+        if entries.is_empty() {
+            break;
+        }
+        // struct linux_dirent64: inode, offset, length, type, name (include/linux/dirent.h).
+        while let Some(len) = entries.get(16..18).and_then(|l| l.first_chunk()).map(|l| u16::from_ne_bytes(*l)) {
+            let Some((entry, rest)) = entries.split_at_checked(len.into()) else { break };
+            let name = entry.get(HEADER..).unwrap_or_default().split(|b| *b == 0).next().unwrap_or_default();
+            let mut path = [0u8; 48];
+            let parts = TASK.iter().chain(name).chain(STATUS);
+            path.iter_mut().zip(parts).for_each(|(to, from)| *to = *from);
+            if name.first().is_some_and(u8::is_ascii_digit)
+                && let Ok(path) = core::ffi::CStr::from_bytes_until_nul(&path)
+            {
+                found |= status(path, b"\nSigPnd:\t", 16).is_some_and(|set| set & 1 << (signal - 1) != 0);
+            }
+            entries = rest;
+        }
+    }
+    kernel::close(fd as i32);
+    found
+}
+
+/// A number behind a name in a thread's status.
+fn status(path: &core::ffi::CStr, name: &[u8], base: u32) -> Option<u64> {
+    let fd = kernel::open_own(path, kernel::O_RDONLY);
+    if fd < 0 {
+        return None;
+    }
+    let mut buffer = [0u8; 4096];
+    let len = kernel::read(fd as i32, &mut buffer);
+    kernel::close(fd as i32);
+    let text = buffer.get(..usize::try_from(len).ok()?)?;
+    let at = text.windows(name.len()).position(|w| w == name)? + name.len();
+    let digits = text.get(at..)?.iter().map_while(|b| char::from(*b).to_digit(base));
+    Some(digits.fold(0, |n, digit| n.wrapping_mul(base.into()).wrapping_add(digit.into())))
+}
+
 /// A number of `/proc/self/stat`, by its place in proc(5), from 4 on.
 pub fn stat_field(field: usize) -> Option<u64> {
     let fd = kernel::open_own(c"/proc/self/stat", kernel::O_RDONLY);

@@ -67,6 +67,8 @@ unsafe fn fill<T>(req: libc::c_uint, tid: i32, sized: bool, out: &mut T) -> io::
 /// # Safety
 /// Where `req` takes an address, it must be valid for what the kernel reads or writes there.
 unsafe fn ptrace(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Result<libc::c_long> {
+    #[cfg(test)]
+    tests::count_request();
     // SAFETY: the caller's promise.
     check(unsafe { libc::ptrace(req as _, tid, addr as *mut libc::c_void, data as *mut libc::c_void) })
 }
@@ -582,4 +584,25 @@ pub fn wait_for(pid: i32, block: bool) -> io::Result<Option<Status>> {
     // SAFETY: `raw` is valid for the call.
     let tid = check(unsafe { libc::waitpid(pid, &mut raw, flags) }.into())? as i32;
     Ok((tid != 0).then_some(Status { tid, raw }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    static REQUESTS: AtomicU64 = AtomicU64::new(0);
+    static LAST: AtomicU64 = AtomicU64::new(u64::MAX);
+
+    /// The process is killed instead of this request, counted from 1.
+    pub fn die_at(request: u64) {
+        LAST.store(request, Relaxed);
+    }
+
+    pub(super) fn count_request() {
+        if REQUESTS.fetch_add(1, Relaxed) + 1 == LAST.load(Relaxed) {
+            // SAFETY: a signal for the process itself.
+            unsafe { libc::raise(libc::SIGKILL) };
+        }
+    }
 }

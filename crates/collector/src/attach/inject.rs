@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
-use sys::remote::{self, Caller, Thread};
+use sys::remote::{Caller, Instructions, Thread};
 
 /// How long a thread is looked for that can load a library.
 const SEARCH: Duration = Duration::from_secs(5);
@@ -50,9 +50,9 @@ pub fn ready(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
 
 /// Injects the agent into a process that does not have it.
 fn inject(pid: i32, files: &mut Files) -> Result<(Injected, Hello)> {
-    let (process, mut thread, instruction) = loader(pid, files)?;
+    let (process, mut thread, instructions) = loader(pid, files)?;
     let tid = thread.tid();
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+    let mut caller = Caller::new(&mut thread, instructions).map_err(|e| no_memory(pid, &e))?;
     load((pid, tid), &mut caller, process.libc())?;
     let injected = Injected::find(pid).ok_or_else(|| failed(pid, "the agent was not loaded", "restart the program"))?;
     injected.stay();
@@ -73,21 +73,21 @@ fn no_memory(pid: i32, e: &io::Error) -> Error {
 /// # Errors
 /// It cannot be loaded; the process runs on as it was.
 pub fn library(pid: i32, path: &[u8]) -> Result<()> {
-    let (process, mut thread, instruction) = loader(pid, &mut Files::default())?;
-    let mut caller = Caller::new(&mut thread, instruction).map_err(|e| no_memory(pid, &e))?;
+    let (process, mut thread, instructions) = loader(pid, &mut Files::default())?;
+    let mut caller = Caller::new(&mut thread, instructions).map_err(|e| no_memory(pid, &e))?;
     open(pid, &mut caller, process.libc(), &[path, b"\0"].concat())
 }
 
-/// A process, and a thread of it that can load a library, stopped; the address of a `syscall` instruction.
-fn loader(pid: i32, files: &mut Files) -> Result<(Process, Thread, u64)> {
+/// A process, and a thread of it that can load a library, stopped; instructions of its.
+fn loader(pid: i32, files: &mut Files) -> Result<(Process, Thread, Instructions)> {
     let image = Image::of(pid)?;
     let maps = maps_of(pid)?;
     let libc = Libc::find(pid, &maps).ok_or_else(|| failed(pid, "its glibc cannot be read", "run as root"))?;
     let process = Process::new(pid, &maps, libc, files);
-    let instruction = remote::instruction(pid).map_err(|e| io_failed(pid, "memory", &e))?;
+    let instructions = Instructions::of(pid).map_err(|e| io_failed(pid, "memory", &e))?;
     let thread = choose(pid, |t| process.is_suitable(t))?;
     image.is_still_there(pid)?;
-    Ok((process, thread, instruction))
+    Ok((process, thread, instructions))
 }
 
 /// Removes the memory for calls, where it was left in a process that could not be attached to.

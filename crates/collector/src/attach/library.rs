@@ -12,7 +12,7 @@ use std::ops::Range;
 use symbols::code_tables::CodeTables;
 use symbols::headers::Headers;
 use sys::maps::{self, Map, PROT_EXEC};
-use sys::remote::{self, Caller, Memory, Thread};
+use sys::remote::{Caller, Instructions, Memory, Thread};
 
 /// glibc, as a process has it.
 pub struct Libc {
@@ -62,8 +62,8 @@ pub struct Injected {
     pub code: Range<u64>,
     /// The program that has it.
     pub image: Image,
-    /// The address of a `syscall` instruction; 0: not looked for yet.
-    instruction: Cell<u64>,
+    /// Instructions for calls; none: not looked for yet.
+    instructions: Cell<Option<Instructions>>,
     /// Memory for calls, which stays in the process between them.
     memory: Cell<Kept>,
 }
@@ -116,7 +116,7 @@ impl Injected {
             entry: first.range.0.wrapping_add(entry),
             code: code.range.0..code.range.1,
             image,
-            instruction: Cell::new(0),
+            instructions: Cell::default(),
             memory: Cell::default(),
         })
     }
@@ -130,19 +130,16 @@ impl Injected {
 
     /// What calls functions in a stopped thread of its process.
     pub fn caller<'t>(&self, pid: i32, thread: &'t mut Thread) -> io::Result<Caller<'t>> {
-        let instruction = match self.instruction.get() {
-            0 => remote::instruction(pid)?,
-            known => known,
-        };
-        self.instruction.set(instruction);
         match self.memory.take() {
             Kept::Yes(memory) => {
                 self.memory.set(Kept::Next);
-                Caller::again(thread, instruction, memory)
+                Caller::again(thread, memory)
             }
             before => {
                 self.memory.set(before);
-                Caller::new(thread, instruction)
+                let instructions = self.instructions.get().map_or_else(|| Instructions::of(pid), Ok)?;
+                self.instructions.set(Some(instructions));
+                Caller::new(thread, instructions)
             }
         }
     }
@@ -170,7 +167,7 @@ impl Injected {
         if let Kept::Yes(memory) = memory
             && self.image.is_still_there(thread.tid()).is_ok()
         {
-            drop(Caller::again(thread, self.instruction.get(), memory));
+            drop(Caller::again(thread, memory));
         }
     }
 }

@@ -8,6 +8,10 @@
 //! and that it is done, and waits for trapline to stop the thread and to give it its registers back. If trapline has died meanwhile, the
 //! code gives them back itself after a second, by the signal frame: a killed trapline does not kill the program.
 //!
+//! The memory is mapped by system calls that need none: at a `syscall` instruction of the program's, behind which a signal frame on the
+//! thread's own stack gives the registers back, if trapline has died. That takes no more of the stack than a signal that comes then. Whatever
+//! a thread is given, its registers lead to a signal frame before its mask blocks signals, until its mask is its own again.
+//!
 //! Blocked signals stay pending in the kernel, whole, until the thread has its own mask again. A system call from which the thread was
 //! stopped is repeated or continued as if nothing had happened.
 
@@ -53,6 +57,8 @@ const SYSCALL: &[u8] = &[
     0x8b, 0x4c, 0x24, 8, 0x0f, 0x05, 0xc3,
 ];
 const SYSCALL_AT: u64 = 256;
+/// What a function may use below its stack pointer (System V ABI for x86-64, "The Stack Frame").
+const RED_ZONE: u64 = 128;
 /// How long the code waits for trapline, in ticks of the time stamp counter: about a second.
 const ALONE: u64 = 3_000_000_000;
 /// How long a thread that runs may take to stop.
@@ -78,8 +84,7 @@ pub struct Caller<'t> {
     mask: u64,
     /// Where the memory in the target is.
     memory: u64,
-    /// An address of `syscall` in the target.
-    instruction: u64,
+    instructions: Instructions,
     /// The memory stays when the value goes.
     kept: bool,
     /// A call has not come back: the thread is not to be touched.
@@ -94,7 +99,7 @@ pub struct Memory {
     pid: i32,
     /// 0: a [`Caller`] has it.
     at: u64,
-    instruction: u64,
+    instructions: Instructions,
 }
 
 impl Memory {
@@ -109,7 +114,7 @@ impl Memory {
         if !thread.has_stopped()? {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let mut caller = Caller::prepare(&mut thread, self.instruction)?;
+        let mut caller = Caller::prepare(&mut thread, self.instructions)?;
         caller.memory = self.at;
         Ok(())
     }
@@ -133,12 +138,12 @@ fn code() -> Vec<u8> {
 }
 
 impl<'t> Caller<'t> {
-    /// Prepares a thread. `instruction`: the address of a `syscall` instruction in the target, for instance in the vDSO.
+    /// Prepares a thread.
     ///
     /// # Errors
     /// The thread has ended, runs 32-bit code, or may not map memory.
-    pub fn new(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
-        let mut caller = Caller::prepare(thread, instruction)?;
+    pub fn new(thread: &'t mut Thread, instructions: Instructions) -> io::Result<Caller<'t>> {
+        let mut caller = Caller::prepare(thread, instructions)?;
         caller.map()?;
         Ok(caller)
     }
@@ -147,11 +152,11 @@ impl<'t> Caller<'t> {
     ///
     /// # Errors
     /// The thread has ended, or runs 32-bit code. `InvalidInput`: the memory is not in its process.
-    pub fn again(thread: &'t mut Thread, instruction: u64, mut memory: Memory) -> io::Result<Caller<'t>> {
+    pub fn again(thread: &'t mut Thread, mut memory: Memory) -> io::Result<Caller<'t>> {
         if !memory.is_of(thread.tid()) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut caller = Caller::prepare(thread, instruction)?;
+        let mut caller = Caller::prepare(thread, memory.instructions)?;
         caller.memory = std::mem::take(&mut memory.at);
         Ok(caller)
     }
@@ -161,19 +166,17 @@ impl<'t> Caller<'t> {
         let tid = self.thread.tid();
         let pid = crate::proc::status_field(tid, "Tgid").and_then(|id| id.parse().ok()).unwrap_or(tid);
         self.kept = true;
-        Memory { pid, at: self.memory, instruction: self.instruction }
+        Memory { pid, at: self.memory, instructions: self.instructions }
     }
 
-    fn prepare(thread: &'t mut Thread, instruction: u64) -> io::Result<Caller<'t>> {
+    fn prepare(thread: &'t mut Thread, instructions: Instructions) -> io::Result<Caller<'t>> {
         let tid = thread.tid();
         let own = thread.registers()?;
         if !own.is_64_bit() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let (state, mask) = (ptrace::extended_state(tid)?, ptrace::signal_mask(tid)?);
-        let caller = Caller { thread, own, state, mask, memory: 0, instruction, kept: false, lost: false };
-        ptrace::set_signal_mask(tid, u64::MAX)?;
-        Ok(caller)
+        Ok(Caller { thread, own, state, mask, memory: 0, instructions, kept: false, lost: false })
     }
 
     fn map(&mut self) -> io::Result<()> {
@@ -205,13 +208,16 @@ impl<'t> Caller<'t> {
         let mut to = self.own;
         let r = &mut to.0;
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9] = arguments;
-        (r.rip, r.rax, r.orig_rax) = (self.instruction, number as u64, u64::MAX);
+        (r.rip, r.rax, r.orig_rax) = (self.instructions.call, number as u64, u64::MAX);
         r.eflags &= !0x100;
-        ptrace::set_all_registers(tid, &to)?;
+        if let Some(sp) = self.put_way_back()? {
+            r.rsp = sp;
+        }
+        self.leave_to(&to)?;
         if let Err(e) = self.step_call() {
             if e.kind() == io::ErrorKind::TimedOut {
                 self.thread.hold(STOP)?;
-                ptrace::set_all_registers(tid, &self.own)?;
+                self.restore()?;
             }
             return Err(e);
         }
@@ -219,8 +225,33 @@ impl<'t> Caller<'t> {
         // does the kernel repeat the call that the thread was in before.
         self.thread.hold_on(STOP)?;
         let answer = ptrace::all_registers(tid)?;
-        ptrace::set_all_registers(tid, &self.own)?;
+        self.restore()?;
         Ok(answer.0.rax as i64)
+    }
+
+    /// Puts on the thread's own stack what `syscall; ret` returns to: rt_sigreturn(2), and a signal frame for it. The stack pointer for that.
+    /// None: the thread runs on a stack that somebody else has made, of a coroutine or for signals, and nobody knows where that ends.
+    fn put_way_back(&self) -> io::Result<Option<u64>> {
+        let (sp, tls) = (self.own.sp(), self.own.fs_base());
+        let map = crate::maps::at(self.thread.tid(), sp)?;
+        let is_own = |m: &crate::maps::Map| m.path == b"[stack]" || sp < tls && tls < m.range.1;
+        let Some(map) = map.filter(is_own).filter(|_| self.instructions.back != 0) else { return Ok(None) };
+        let len = frame::build(0, &self.own, &self.state, self.mask).len() as u64;
+        let at = sp.saturating_sub(RED_ZONE + len) & !63;
+        if at.saturating_sub(8) < map.range.0 {
+            return Ok(None);
+        }
+        let mut bytes = self.instructions.back.to_le_bytes().to_vec();
+        bytes.extend(frame::build(at, &self.own, &self.state, self.mask));
+        self.thread.write(at - 8, &bytes)?;
+        Ok(Some(at - 8))
+    }
+
+    /// Gives the thread registers that lead to a signal frame, and blocks its signals.
+    fn leave_to(&self, to: &Registers) -> io::Result<()> {
+        let tid = self.thread.tid();
+        ptrace::set_all_registers(tid, to)?;
+        ptrace::set_signal_mask(tid, u64::MAX)
     }
 
     /// From where the thread is through one system call. `TimedOut`: it has not begun the call, because it is frozen (cgroups(7)).
@@ -287,7 +318,6 @@ impl<'t> Caller<'t> {
         if data.len() > DATA {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let tid = self.thread.tid();
         let block = self.block();
         let frame = (block + DATA_AT + data.len() as u64).next_multiple_of(64);
         let words = [0, 0, ALONE, frame, 0, 0, 0, 0];
@@ -308,7 +338,7 @@ impl<'t> Caller<'t> {
         (r.rbx, r.r12) = (block, function);
         // The direction flag is clear in every function. With the trap flag, and its signal blocked, the first instruction would be the last.
         r.eflags &= !0x500;
-        ptrace::set_all_registers(tid, &to)?;
+        self.leave_to(&to)?;
         self.thread.run()
     }
 
@@ -333,9 +363,10 @@ impl<'t> Caller<'t> {
         }
     }
 
-    /// Gives the thread what it had.
+    /// Gives the thread what it had: last the registers, which lead to the signal frame until then.
     fn restore(&mut self) -> io::Result<()> {
         let tid = self.thread.tid();
+        ptrace::set_signal_mask(tid, self.mask)?;
         ptrace::set_extended_state(tid, &self.state)?;
         ptrace::set_all_registers(tid, &self.own)
     }
@@ -349,9 +380,7 @@ impl Drop for Caller<'_> {
         if self.memory != 0 && !self.kept {
             let _ = self.bare(libc::SYS_munmap, [self.memory, MEMORY, 0, 0, 0, 0]);
         }
-        let tid = self.thread.tid();
         let _ = self.restore();
-        let _ = ptrace::set_signal_mask(tid, self.mask);
     }
 }
 
@@ -362,23 +391,50 @@ fn in_target(call: &str, answer: i64) -> io::Error {
     io::Error::new(kind, format!("{call} in the process: {error}"))
 }
 
-/// The address of a `syscall` instruction in a process: in the vDSO, or in a library.
-///
-/// # Errors
-/// Its memory may not be read (`PermissionDenied`); `NotFound`: there is none.
-pub fn instruction(pid: i32) -> io::Result<u64> {
-    const MOST: usize = 2 << 20;
-    let maps = crate::maps::of(pid)?;
-    let code = maps.iter().filter(|m| m.prot & crate::maps::PROT_EXEC != 0 && m.path != b"[vsyscall]");
-    let (vdso, others): (Vec<_>, Vec<_>) = code.partition(|m| m.path == b"[vdso]");
-    for map in vdso.into_iter().chain(others) {
-        let mut bytes = vec![0; ((map.range.1 - map.range.0) as usize).min(MOST)];
-        let len = mem::read(pid, map.range.0, &mut bytes)?;
-        if let Some(at) = bytes[..len].windows(2).position(|w| w == [0x0f, 0x05]) {
-            return Ok(map.range.0 + at as u64);
+/// Instructions that a process has, for calls that need no memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Instructions {
+    /// Where `syscall; ret` is.
+    call: u64,
+    /// Where `mov eax, SYS_rt_sigreturn; syscall` is; 0: nowhere.
+    back: u64,
+}
+
+impl Instructions {
+    /// Finds them in the code of a process: glibc has both.
+    ///
+    /// # Errors
+    /// Its memory may not be read (`PermissionDenied`); `NotFound`: there are none.
+    pub fn of(pid: i32) -> io::Result<Instructions> {
+        const MOST: usize = 2 << 20;
+        let maps = crate::maps::of(pid)?;
+        let code = maps.iter().filter(|m| m.prot & crate::maps::PROT_EXEC != 0 && m.path != b"[vsyscall]");
+        let (libc, others): (Vec<_>, Vec<_>) = code.partition(|m| m.path.windows(6).any(|w| w == b"/libc."));
+        let mut found = Instructions::default();
+        for map in libc.into_iter().chain(others) {
+            let mut bytes = vec![0; ((map.range.1 - map.range.0) as usize).min(MOST)];
+            let len = mem::read(pid, map.range.0, &mut bytes)?;
+            found.look_in(&bytes[..len], map.range.0);
+            if found.call != 0 && found.back != 0 {
+                break;
+            }
+        }
+        if found.call == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
+    }
+
+    fn look_in(&mut self, code: &[u8], at: u64) {
+        // mov eax, 15; and mov rax, 15, as glibc has it.
+        const NUMBERS: [&[u8]; 2] = [&[0xb8, 15, 0, 0, 0], &[0x48, 0xc7, 0xc0, 15, 0, 0, 0]];
+        for place in code.windows(2).enumerate().filter(|(_, w)| *w == [0x0f, 0x05]).map(|(place, _)| place) {
+            if self.call == 0 && code.get(place + 2) == Some(&0xc3) {
+                self.call = at + place as u64;
+            }
+            let before = NUMBERS.iter().find(|n| code[..place].ends_with(n));
+            if let Some(number) = before.filter(|_| self.back == 0) {
+                self.back = at + (place - number.len()) as u64;
+            }
         }
     }
-    Err(io::ErrorKind::NotFound.into())
 }
 
 #[cfg(test)]
@@ -408,7 +464,7 @@ mod tests {
         let maps = crate::maps::of(pid).unwrap();
         for _ in 0..20 {
             let mut threads = Threads::stop(pid).unwrap();
-            let at = instruction(pid).unwrap();
+            let at = Instructions::of(pid).unwrap();
             let before = threads.all()[0].registers().unwrap();
             {
                 let mut caller = Caller::new(&mut threads.all()[0], at).unwrap();
@@ -434,19 +490,19 @@ mod tests {
         let before = crate::maps::of(pid).unwrap();
         let kept = || {
             let mut threads = Threads::stop(pid).unwrap();
-            Caller::new(&mut threads.all()[0], instruction(pid).unwrap()).unwrap().keep()
+            Caller::new(&mut threads.all()[0], Instructions::of(pid).unwrap()).unwrap().keep()
         };
         let memory = kept();
         {
             let mut threads = Threads::stop(pid).unwrap();
-            let mut caller = Caller::again(&mut threads.all()[0], memory.instruction, memory).unwrap();
+            let mut caller = Caller::again(&mut threads.all()[0], memory).unwrap();
             assert_eq!(caller.syscall(libc::SYS_getpid, [0; 6], &[]).unwrap(), pid.into());
         }
         assert_eq!(crate::maps::of(pid).unwrap(), before);
         let memory = kept();
         assert_ne!(crate::maps::of(pid).unwrap(), before);
         let mut threads = Threads::stop(other).unwrap();
-        let refused = Caller::again(&mut threads.all()[0], memory.instruction, memory).map(drop);
+        let refused = Caller::again(&mut threads.all()[0], memory).map(drop);
         assert_eq!(refused.map_err(|e| e.kind()), Err(io::ErrorKind::InvalidInput));
         assert_eq!(crate::maps::of(pid).unwrap(), before);
         drop(threads);
@@ -473,7 +529,7 @@ mod tests {
         let mut child = sleeper("0.5");
         let pid = child.id() as i32;
         let mut threads = Threads::stop(pid).unwrap();
-        let at = instruction(pid).unwrap();
+        let at = Instructions::of(pid).unwrap();
         let mut caller = Caller::new(&mut threads.all()[0], at).unwrap();
         caller.begin(caller.memory + SYSCALL_AT, [libc::SYS_getpid as u64, 0, 0, 0, 0, 0], 0, &[]).unwrap();
         // As if trapline were killed now.
@@ -481,5 +537,78 @@ mod tests {
         drop(caller);
         threads.release();
         assert!(child.wait().unwrap().success());
+    }
+
+    /// Where the process that the test below starts has the target's id, and at which request it dies.
+    const TARGET: &str = "TRAPLINE_TEST_TARGET";
+
+    /// Not a test of its own: what the test below has done, and killed at one of its requests.
+    #[test]
+    fn helper_that_is_killed() {
+        let Ok(words) = std::env::var(TARGET) else { return };
+        let (pid, at) = words.split_once(' ').unwrap();
+        let (pid, at): (i32, u64) = (pid.parse().unwrap(), at.parse().unwrap());
+        ptrace::tests::die_at(at);
+        let mut threads = Threads::stop(pid).unwrap();
+        let mut caller = Caller::new(&mut threads.all()[0], Instructions::of(pid).unwrap()).unwrap();
+        assert_eq!(caller.syscall(libc::SYS_getpid, [0; 6], &[]).unwrap(), pid.into());
+        let memory = caller.keep();
+        let mut caller = Caller::again(&mut threads.all()[0], memory).unwrap();
+        assert_eq!(caller.syscall(libc::SYS_getpid, [0; 6], &[]).unwrap(), pid.into());
+        drop(caller);
+        threads.release();
+        std::process::exit(77);
+    }
+
+    /// Whenever trapline is killed, the program goes on as if nothing had been.
+    #[test]
+    fn a_trapline_that_is_killed_at_any_request_leaves_the_program_as_it_was() {
+        use std::io::{BufRead, BufReader, Write};
+        use std::process::Stdio;
+        let Some(program) = testkit::compiled("undisturbed", "undisturbed.c", &[]) else { return };
+        for what in ["busy", "reads"] {
+            let mut targets = Vec::new();
+            for at in 1.. {
+                let mut target = Command::new(&program);
+                let target = target.arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+                let mut target = target.unwrap();
+                BufReader::new(target.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+                let mut helper = Command::new(std::env::current_exe().unwrap());
+                helper.args(["--exact", "remote::call::tests::helper_that_is_killed", "--nocapture"]);
+                helper.env(TARGET, format!("{} {at}", target.id())).stdout(Stdio::null());
+                let end = helper.status().unwrap();
+                // A thread that waits for trapline gets the signal when it has given itself its mask.
+                target.stdin.take().unwrap().write_all(b"x").unwrap();
+                if what == "busy" {
+                    // SAFETY: a child that nobody has waited for.
+                    unsafe { libc::kill(target.id() as i32, libc::SIGTERM) };
+                }
+                targets.push(target);
+                if end.code() == Some(77) {
+                    break;
+                }
+                assert_eq!(
+                    std::os::unix::process::ExitStatusExt::signal(&end),
+                    Some(libc::SIGKILL),
+                    "{what} {at}: {end}"
+                );
+                assert!(at < 1000, "there is no end");
+            }
+            assert!(targets.len() > 30, "{} requests", targets.len());
+            for (at, target) in targets.iter_mut().enumerate() {
+                let since = Instant::now();
+                let end = loop {
+                    if let Some(end) = target.try_wait().unwrap() {
+                        break end.to_string();
+                    }
+                    if since.elapsed() > Duration::from_secs(20) {
+                        target.kill().and_then(|()| target.wait()).unwrap();
+                        break "it does not end".into();
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                };
+                assert_eq!(end, "exit status: 0", "{what}: killed at request {}", at + 1);
+            }
+        }
     }
 }

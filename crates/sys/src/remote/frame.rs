@@ -19,9 +19,28 @@ const FLAGS: u64 = 7;
 /// Flags that sigaltstack(2) refuses: the thread's alternate stack stays as it is.
 const NO_STACK: u64 = 4;
 
+/// Where the header of XSAVE's format has the mask of the states that are not as at first, and where the format's other states begin.
+const IN_USE: usize = 512;
+const OTHERS: usize = 576;
+
+/// An extended state without what is behind the last state in use: a frame ends where its `xstate_size` says (`check_xstate_in_sigframe`,
+/// arch/x86/kernel/fpu/signal.c of Linux 6.18).
+fn in_use(state: &[u8]) -> &[u8] {
+    let Some(mask) = state.get(IN_USE..OTHERS).and_then(|s| s.first_chunk()).map(|m| u64::from_le_bytes(*m)) else {
+        return state;
+    };
+    let end = |i: u32| {
+        // Leaf 0xd says of each state its size and its place ("Processor Extended State Enumeration").
+        let leaf = std::arch::x86_64::__cpuid_count(0xd, i);
+        (leaf.ebx + leaf.eax) as usize
+    };
+    let last = (2..63).filter(|i| mask & 1 << i != 0).map(end).fold(OTHERS, usize::max);
+    state.get(..last).unwrap_or(state)
+}
+
 /// The bytes of the frame at `at`, a multiple of 64. rt_sigreturn is to be called with the stack pointer there.
 pub fn build(at: u64, registers: &Registers, state: &[u8], mask: u64) -> Vec<u8> {
-    let r = resumed(registers);
+    let (r, state) = (resumed(registers), in_use(state));
     let mut words = [0u64; CONTEXT / 8];
     words[0] = FLAGS;
     words[3] = NO_STACK;

@@ -15,7 +15,7 @@ mod frame;
 mod thread;
 mod threads;
 
-pub use call::{Caller, Memory, instruction};
+pub use call::{Caller, Instructions, Memory};
 pub use thread::{Thread, Walk};
 pub use threads::Threads;
 

@@ -11,6 +11,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+/// A stop at a call is no SIGTRAP: a thread that comes to one while its tracer dies would get the signal (`ptrace_report_syscall`,
+/// include/linux/ptrace.h of Linux 6.18).
+pub(super) const OPTIONS: u64 = libc::PTRACE_O_TRACESYSGOOD as u64;
 /// How long a thread may wait in the kernel, where no signal reaches it, before it counts as one that does not stop.
 pub(super) const STOP: Duration = Duration::from_millis(100);
 /// How long one may take that only waits for a processor.
@@ -63,7 +66,7 @@ impl Thread {
     /// # Errors
     /// `PermissionDenied`: it may not be traced, or is already.
     pub fn ask(tid: i32) -> io::Result<Thread> {
-        ptrace::seize(tid, 0)?;
+        ptrace::seize(tid, OPTIONS)?;
         let thread = Thread::of(tid);
         ptrace::interrupt(tid)?;
         Ok(thread)
@@ -273,7 +276,7 @@ impl Thread {
         self.held = false;
         ptrace::detach(self.tid, 0)?;
         std::thread::sleep(time);
-        ptrace::seize(self.tid, 0)?;
+        ptrace::seize(self.tid, OPTIONS)?;
         self.hold(STOP)
     }
 

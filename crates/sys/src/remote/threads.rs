@@ -1,6 +1,6 @@
 //! All threads of another process, stopped.
 
-use super::thread::{NAP, STOP, Thread, Walk, is_gone, nap};
+use super::thread::{NAP, OPTIONS, STOP, Thread, Walk, is_gone, nap};
 use crate::proc;
 use crate::ptrace::{self, event};
 use std::io;
@@ -53,7 +53,7 @@ impl Threads {
     fn add(&mut self, tids: &[i32]) -> io::Result<()> {
         let mut asked = Vec::new();
         for tid in tids {
-            match ptrace::seize(*tid, 0) {
+            match ptrace::seize(*tid, OPTIONS) {
                 Ok(()) => {
                     let _ = ptrace::interrupt(*tid);
                     asked.push(Thread::of(*tid));
