@@ -1,7 +1,8 @@
-/* What the agent takes of a process's address space: `space N`, with so many threads;
+/* How much of its address space a process uses, KB: `space N`, with so many threads, which allocate;
  * `load LIBRARY N`: a library comes and goes; `deep N`: so many calls are open
  * at once, in a thread with a stack for them. */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static void look(void) {
     kilobytes = mappings = 0;
     while (fgets(line, sizeof line, maps)) {
         mappings++;
-        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && from >> 40 >= 0x10 && from >> 40 < 0x20)
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && !(from >> 63))
             kilobytes += (to - from) >> 10;
     }
     fclose(maps);
@@ -27,8 +28,15 @@ __attribute__((noinline)) long deep(long n) { return n == 0 ? 0 : 1 + deep(n - 1
 
 static pthread_barrier_t all;
 
+static void *volatile block;
+static void allocates(void) {
+    void *own = malloc(100);
+    block = own;
+    free(own);
+}
+
 static void *lives(void *unused) {
-    free(malloc(100));
+    allocates();
     deep(3);
     pthread_barrier_wait(&all);
     pause();
@@ -43,12 +51,13 @@ static void *in_thread(void *n) {
 int main(int argc, char **argv) {
     if (!strcmp(argv[1], "space")) {
         int more = atoi(argv[2]) - 1;
+        mallopt(M_ARENA_MAX, 1);
         pthread_barrier_init(&all, 0, more + 1);
         for (int i = 0; i < more; i++) {
             pthread_t thread;
             if (pthread_create(&thread, 0, lives, 0)) return 1;
         }
-        free(malloc(100));
+        allocates();
         deep(3);
         pthread_barrier_wait(&all);
         look();

@@ -8,6 +8,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The most areas of a process: module loads that were seen, and big modules have several.
 pub const MOST: usize = 1 << 15;
+/// How many more the table has room for each time that it is full.
+const MORE: usize = 1 << 10;
+const SIZE: u64 = (MORE * size_of::<Area>()) as u64;
+const _: () = assert!(SIZE.is_multiple_of(4096));
 
 static TABLE: AtomicU64 = AtomicU64::new(0);
 static USED: AtomicU32 = AtomicU32::new(0);
@@ -20,7 +24,7 @@ pub fn begin() -> bool {
     if TABLE.load(Relaxed) != 0 {
         return true;
     }
-    let Some(table) = kernel::reserve((MOST * size_of::<Area>()) as u64) else { return false };
+    let Some(table) = kernel::reserve_first((MOST / MORE) as u64 * SIZE, SIZE) else { return false };
     TABLE.store(table, Release);
     true
 }
@@ -46,7 +50,10 @@ pub unsafe fn add(area: &Area) -> bool {
     if table == 0 || used >= MOST {
         return false;
     }
-    // SAFETY: the table has room for MOST, and nobody reads this entry before USED says so.
+    if used.is_multiple_of(MORE) && used > 0 && !kernel::extend(table + (used / MORE) as u64 * SIZE, SIZE) {
+        return false;
+    }
+    // SAFETY: the table has room for it, and nobody reads this entry before USED says so.
     unsafe { (table as *mut Area).add(used).write(*area) };
     USED.store(used as u32 + 1, Release);
     if area.stubs > 0 {

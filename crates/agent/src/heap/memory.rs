@@ -8,7 +8,7 @@ use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use unwind::replay::Replay;
 
-/// Handlers that interrupt one another while the thread is busy have walkers of their own, this many at a time.
+/// Handlers that interrupt one another while the thread is busy have walkers of their own, this many at a time with the thread's.
 pub const LEVELS: usize = 3;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -30,7 +30,9 @@ pub struct Memory {
     pub level: usize,
     /// Why its stack ends.
     pub ended: u8,
-    pub walkers: [Replay; LEVELS],
+    walker: Replay,
+    /// Those of handlers, each mapped when it is first needed; 0: not yet.
+    others: [u64; LEVELS - 1],
 }
 
 impl Memory {
@@ -68,9 +70,34 @@ impl Memory {
 
     /// The frames of the stack that was walked last, and why it ends.
     pub fn frames(&self, _: &Local) -> (&[u64], u64) {
-        let frames = self.walkers.get(self.level).map_or(&[][..], Replay::frames);
+        let frames = match self.level.checked_sub(1) {
+            None => self.walker.frames(),
+            Some(other) => match self.others.get(other) {
+                // SAFETY: mapped by `walker`, for this thread alone.
+                Some(at @ 1..) => unsafe { &*(*at as *const Replay) }.frames(),
+                _ => &[],
+            },
+        };
         (frames, self.ended.into())
     }
+
+    /// The walker of a level; None: there is no memory for it.
+    #[inline(always)]
+    pub fn walker(&mut self, level: usize) -> Option<&mut Replay> {
+        match level.checked_sub(1) {
+            None => Some(&mut self.walker),
+            Some(other) => other_walker(self.others.get_mut(other)?),
+        }
+    }
+}
+
+#[cold]
+fn other_walker(at: &mut u64) -> Option<&mut Replay> {
+    if *at == 0 && permits::records() {
+        *at = kernel::reserve(size_of::<Replay>() as u64)?;
+    }
+    // SAFETY: new memory is zeros, which is a valid walker; it is never unmapped, and the reference lives as long as that to its address.
+    (*at != 0).then(|| unsafe { &mut *(*at as *mut Replay) })
 }
 
 /// Memory that can be read, with a thread's stack pointer.

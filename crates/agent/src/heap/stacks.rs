@@ -52,8 +52,8 @@ pub fn of(local: &Local, memory: &mut Memory, start: Registers) -> u64 {
 #[inline(always)]
 fn walk(local: &Local, memory: &mut Memory, start: Registers, space: &Space<'_>) -> u64 {
     let level = local.heap_level.load(Relaxed) as usize % LEVELS;
-    let Some(walker) = memory.walkers.get_mut(level) else { return 0 };
     let window = Cell::new(memory.window.around(start.sp));
+    let Some(walker) = memory.walker(level) else { return 0 };
     let other = Cell::new([0; 2]);
     let walked = walker.walk(space, start, |at| {
         let mut w = window.get();

@@ -4,7 +4,7 @@ use super::Space;
 use super::known::Known;
 
 /// Indices; 256 KiB in all, of which the kernel gives pages when they are used.
-const SETS: usize = 1 << 13;
+const SETS: usize = 1 << 12;
 /// Addresses of user space have fewer bits. The number of the generation lies above.
 const ADDRESS_BITS: u32 = 56;
 
