@@ -50,6 +50,24 @@ pub const UNDO: u32 = 8;
 /// The instruction without its distance.
 pub const RAISE: [u8; 4] = [0x48, 0x8d, 0xa4, 0x24];
 
+/// Prefixes that mean nothing to a pop, and that of the upper eight registers.
+const NOTHING: u8 = 0x2e;
+const UPPER: u8 = 0x41;
+const POP: u8 = 0x58;
+
+/// A pop of [`UNDO`] bytes, of a register by its number: what functions jump to that have pushed it and written it since.
+pub const fn pop(register: u8) -> [u8; UNDO as usize] {
+    let prefix = if register < 8 { NOTHING } else { UPPER };
+    [NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, prefix, POP + (register & 7)]
+}
+
+/// The register of such a pop.
+pub fn popped(code: &[u8; UNDO as usize]) -> Option<u8> {
+    let [.., prefix, last] = *code;
+    let register = last.wrapping_sub(POP) & 7 | if prefix == UPPER { 8 } else { 0 };
+    (*code == pop(register)).then_some(register)
+}
+
 /// The offsets of one variant, from the beginning of a stub.
 #[derive(Debug)]
 pub struct Layout {

@@ -86,15 +86,20 @@ pub unsafe fn free() {
     USED.store(0, Release);
 }
 
-/// By how much the instruction at a pc raises the stack pointer, if it is one that does that in front of a stub or of a hook.
-pub fn raises_at(pc: u64) -> Option<i32> {
+/// By how much the instruction at a pc raises the stack pointer, if it is one that does that in front of a stub or of a hook; and the register
+/// that it pops.
+pub fn raises_at(pc: u64) -> Option<(i32, Option<u8>)> {
     let area = all().iter().find(|a| pc.wrapping_sub(a.address) < a.len)?;
     if area.address + area.len - pc < u64::from(UNDO) {
         return None;
     }
     // SAFETY: areas are mapped and readable, and it lies in one as a whole.
-    let (code, by) = unsafe { ((pc as *const [u8; 4]).read(), ((pc + 4) as *const i32).read_unaligned()) };
-    (code == RAISE).then_some(by)
+    let code = unsafe { (pc as *const [u8; UNDO as usize]).read() };
+    if let Some(register) = abi::stub::popped(&code) {
+        return Some((8, Some(register)));
+    }
+    let by = code.strip_prefix(&RAISE).and_then(|by| by.first_chunk())?;
+    Some((i32::from_le_bytes(*by), None))
 }
 
 /// Where moved code stands for an instruction of the program.

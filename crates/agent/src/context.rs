@@ -42,6 +42,18 @@ impl Context {
         unsafe { store(self.0 + Self::SP, load(self.0 + Self::SP).wrapping_add_signed(by)) };
     }
 
+    /// Gives a register that callees keep, by its number, the word on top of the stack.
+    pub fn pop(self, register: u8) {
+        let place = match register {
+            3 => 11,
+            5 => 10,
+            upper @ 12..=15 => u64::from(upper) - 8,
+            _ => return,
+        };
+        // SAFETY: as in `pc`, and the thread has just pushed that word.
+        unsafe { store(self.0 + 40 + place * 8, load(load(self.0 + Self::SP))) };
+    }
+
     /// The mask of blocked signals that the handler returns to.
     pub fn mask(self) -> u64 {
         // SAFETY: as in `pc`.

@@ -243,6 +243,7 @@ impl Known {
             is_as_called: *is_as_called,
         };
         let frames: Vec<Frame> = tables.frames.iter().map(frame).collect();
+        let stops = stops(file, &wanted);
         let (code, data) = (segments(&tables.code), segments(&tables.data));
         let plan = Plan::new(&Module {
             segments: &code,
@@ -256,6 +257,7 @@ impl Known {
             profilers: &tables.profilers,
             hooks: &hooks,
             points: &places,
+            stops: &stops,
         });
         let unreached = unreached(&plan, &points, names.len(), crowded);
         let captured =
@@ -339,6 +341,18 @@ fn unreached(plan: &Plan, points: &[Point], first: usize, crowded: Vec<(usize, S
 
 fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {
     all.iter().map(|s| Segment { address: s.address, bytes: &s.bytes }).collect()
+}
+
+/// Where debuggers put the breakpoints of these functions.
+fn stops(file: &File, functions: &[Function]) -> Vec<u64> {
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let headers = Headers::read(file);
+    let debug = headers.as_ref().and_then(|h| Debug::of(h, Rc::new(file), None));
+    let mut starts: Vec<u64> = functions.iter().map(|f| f.address).collect();
+    starts.sort_unstable();
+    debug.map_or_else(Vec::new, |debug| debug.stops(&starts))
 }
 
 /// What is captured of the functions that are patched, and are no hooks.

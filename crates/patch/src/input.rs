@@ -75,6 +75,8 @@ pub struct Module<'b> {
     pub captures: bool,
     /// Probes, sorted.
     pub points: &'b [Point],
+    /// Where debuggers put the breakpoints of functions, sorted.
+    pub stops: &'b [u64],
     /// Functions that the agent replaces.
     pub hooks: &'b [(Hook, u64)],
 }
@@ -83,6 +85,18 @@ impl<'b> Module<'b> {
     /// Whether there is a probe at an address.
     pub(crate) fn has_point(&self, address: u64) -> bool {
         self.points.binary_search_by_key(&address, |p| p.address).is_ok()
+    }
+
+    /// Whether a debugger would put a breakpoint behind the prologue of a function at an address, so near that a patch may lie across it.
+    pub(crate) fn stops_near(&self, address: u64) -> bool {
+        let next = self.stops.partition_point(|stop| *stop <= address);
+        self.stops.get(next).is_some_and(|stop| stop - address < 2 * crate::relocate::JUMP as u64)
+    }
+
+    /// Whether a debugger would put a breakpoint into a patch at an address, behind its first byte.
+    pub(crate) fn stops_in(&self, at: u64) -> bool {
+        let next = self.stops.partition_point(|stop| *stop <= at);
+        self.stops.get(next).is_some_and(|stop| stop - at < crate::relocate::JUMP as u64)
     }
 
     /// The bytes from an address to the end of its segment.

@@ -32,6 +32,7 @@ pub mod stub;
 mod taken;
 mod targets;
 
+pub use first::Undo;
 pub use input::{Frame, Function, Module, Point, Segment};
 pub use plan::{Plan, Site};
 pub use refusal::Refusal;

@@ -7,10 +7,11 @@
 //! A traced function that is hooked too is traced first: its stub goes on at the jump to the hook, which calls the moved beginning. A probe at
 //! its entry comes last, in front of the moved beginning.
 
+use crate::first::Undo;
 use crate::plan::{Plan, Site};
 use crate::probe::{self, Code};
 use crate::relocate::{FixKind, JUMP};
-use crate::stub::{MINIMUM, POINTERS, Template, undo};
+use crate::stub::{MINIMUM, POINTERS, Template};
 use abi::message::{HOOKS, Hook, SLOWS, Slow};
 use abi::plan::{PATCH, Step, Trailer};
 use abi::stub::{UNDO, Variant};
@@ -220,7 +221,7 @@ pub fn link(
             *number,
             goes_on(site),
             map.pointers,
-            site.undo.unwrap_or(0),
+            site.undo.unwrap_or(Undo::NOTHING),
         );
         let entry = at.wrapping_add(u64::from(template.layout().entry));
         linked.patches.push(map.patch(site, if site.is_undone() { entry - u64::from(UNDO) } else { entry }));
@@ -236,7 +237,7 @@ pub fn link(
                 let offset = traced * template.size();
                 let at = places.area.wrapping_add(offset as u64);
                 let out = &mut linked.content[offset..][..template.size()];
-                template.write(out, at, wanted[traced].1, thunk, map.pointers, site.undo.unwrap_or(0));
+                template.write(out, at, wanted[traced].1, thunk, map.pointers, site.undo.unwrap_or(Undo::NOTHING));
                 traced
             }
             Err(_) => {
@@ -460,8 +461,8 @@ impl Linked {
     /// goes on, which the function gets in r11.
     fn add_thunk(&mut self, site: &Site, function: u64, original: Option<u64>) -> (u64, u64) {
         let first = self.address.wrapping_add(self.content.len() as u64);
-        if site.is_undone() {
-            self.content.extend(undo(site.undo.unwrap_or(0)));
+        if let Some(undo) = site.undo.filter(|_| site.is_undone()) {
+            self.content.extend(undo.code());
         }
         let thunk = self.address.wrapping_add(self.content.len() as u64);
         if let Some(original) = original {

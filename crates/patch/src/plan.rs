@@ -9,7 +9,7 @@
 //! and the patch do not touch each other's bytes; else at it.
 
 use crate::Refusal;
-use crate::first::{First, first};
+use crate::first::{First, Undo, first, prologue};
 use crate::input::{Frame, Function, Module, Point};
 use crate::relocate::{Fix, FixKind, JUMP, Step, relocate};
 use crate::targets::{Hits, Place, hits};
@@ -33,10 +33,10 @@ pub struct Site {
     pub number: u32,
     /// Where the function begins, as an address of the file.
     pub start: u64,
-    /// Where the patch lies: there, or behind the first instruction.
+    /// Where the patch lies: there, or behind the first instructions.
     pub address: u64,
-    /// The moved beginning repeats the instruction in front of the patch, which has lowered the stack pointer by this.
-    pub undo: Option<i32>,
+    /// The moved beginning repeats the instructions in front of the patch, whose effects on the stack this takes back.
+    pub undo: Option<Undo>,
     /// The bytes that it replaces.
     pub old: [u8; JUMP],
     /// An instruction begins within the patch.
@@ -55,9 +55,9 @@ impl Site {
         if self.undo.is_some() || self.behind { self.start } else { self.address }
     }
 
-    /// The patch leads to what raises the stack pointer.
+    /// The patch leads to what takes back effects on the stack.
     pub fn is_undone(&self) -> bool {
-        self.undo.is_some_and(|by| by != 0)
+        self.undo.is_some_and(|undo| undo != Undo::NOTHING)
     }
 }
 
@@ -231,6 +231,9 @@ impl Plan {
         if hits.is_inside(place) {
             return Err(Refusal::JumpInside);
         }
+        if module.stops_in(at) {
+            return Err(Refusal::Breakpoint);
+        }
         if candidate.is_function && hits.is_loop(at) {
             return Err(Refusal::Loop);
         }
@@ -328,14 +331,18 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
     let may_write = needs_frame && !module.captures && !module.has_point(address);
     let kept = first(address, bytes).filter(|k| k.keeps_arguments || may_write);
     let behind = kept.map(|kept| (kept.len, Some(kept)));
+    // More of a prologue stays only where a debugger's breakpoint asks for it.
+    let prologue = if module.stops_near(address) { prologue(address, bytes) } else { Vec::new() };
+    let may_stay = |kept: &First| kept.keeps_arguments || may_write;
+    let prologue = prologue.into_iter().filter(may_stay).map(|kept| (kept.len, Some(kept)));
     // Where a program may demand it, an endbr64 stays in front in any case.
     let front = if bytes.starts_with(&ENDBR64) { None } else { Some((0, None)) };
-    for (skipped, kept) in behind.into_iter().chain(front) {
+    for (skipped, kept) in behind.into_iter().chain(prologue).chain(front) {
         match room(module, address, rest, (size, skipped)) {
             Ok(()) => {
                 let at = address.wrapping_add(skipped as u64);
-                let is_repeated = kept.is_some_and(|k: First| !k.is_empty);
-                places.push((Place { at, start: address, end, is_repeated, probe: 0 }, kept));
+                let repeated = kept.filter(|k: &First| !k.is_empty).map_or(0, |k| k.len as u64 - k.first as u64 + 1);
+                places.push((Place { at, start: address, end, repeated, probe: 0 }, kept));
             }
             Err(why) => refusal = Some(why),
         }
@@ -366,17 +373,17 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
     let is_nop = instruction.mnemonic() == Mnemonic::Nop;
     let behind = is_nop.then_some(instruction.len() as u64);
     let mut places = vec![];
-    for (skipped, is_repeated) in behind.map(|len| (len, true)).into_iter().chain([(0, false)]) {
+    for (skipped, repeated) in behind.map(|len| (len, 1)).into_iter().chain([(0, 0)]) {
         let at = address + skipped;
         let own = end.saturating_sub(at) as usize;
         // Behind the function is padding.
         let has_room = own >= JUMP || own > 0 && is_padding(&rest[bytes.len()..], JUMP - own);
         if has_room && next_symbol(module, address).saturating_sub(at) >= JUMP as u64 {
-            places.push((Place { at, start, end, is_repeated, probe: 0 }, None));
+            places.push((Place { at, start, end, repeated, probe: 0 }, None));
         }
     }
     let front = before(bytes, start, address + instruction.len() as u64).filter(|_| is_nop);
-    places.extend(front.map(|at| (Place { at, start, end, is_repeated: false, probe: address }, None)));
+    places.extend(front.map(|at| (Place { at, start, end, repeated: 0, probe: address }, None)));
     let function = Function { address, size: 0, number, refusal: None };
     if places.is_empty() {
         Err(Refusal::TooSmall)

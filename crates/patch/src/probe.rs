@@ -17,7 +17,6 @@
 //! The agent finds, from rsp upwards: where the code goes on, the program's rax, 128 bytes that are not its own.
 
 use crate::plan::Site;
-use crate::stub::undo;
 use abi::message::Slow;
 use abi::plan::Step;
 use abi::stub::RAISE;
@@ -50,8 +49,8 @@ impl Code {
     /// code. What it copies comes later ([`Code::set_program`]).
     pub fn put(content: &mut Vec<u8>, area: u64, pointers: u64, site: &Site, to: u64) -> Code {
         let at = content.len();
-        if site.is_undone() {
-            content.extend(undo(site.undo.unwrap_or(0)));
+        if let Some(undo) = site.undo.filter(|_| site.is_undone()) {
+            content.extend(undo.code());
         }
         let entry = content.len();
         let address = area.wrapping_add(entry as u64);
@@ -107,7 +106,7 @@ mod tests {
             number: 0,
             start: 0x1000,
             address: 0x1001,
-            undo: Some(8),
+            undo: Some(crate::Undo::Raise(8)),
             old: [0; 5],
             splits: true,
             back: 0x1006,

@@ -43,11 +43,13 @@ pub enum Refusal {
     Profiler,
     /// The agent replaces it: where it returns is the agent's.
     Hooked,
+    /// By its debug information, a debugger's breakpoint at it would lie within the patch.
+    Breakpoint,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 19] = {
+const ALL: [Refusal; 20] = {
     use Refusal::*;
     [
         Outside,
@@ -69,6 +71,7 @@ const ALL: [Refusal; 19] = {
         Unwinder,
         Profiler,
         Hooked,
+        Breakpoint,
     ]
 };
 
@@ -94,6 +97,7 @@ impl fmt::Display for Refusal {
             Refusal::Unwinder => "it is a part of the unwinder",
             Refusal::Profiler => "it is a profiler's hook",
             Refusal::Hooked => "trapline replaces it",
+            Refusal::Breakpoint => "a debugger's breakpoint at it would lie in the bytes that are replaced",
         })
     }
 }

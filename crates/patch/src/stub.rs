@@ -118,7 +118,7 @@
 //!   handler does in between is a complete history before it. A record that has been begun over has a later time: order is kept.
 //! - **`commit`**: the pc is at `add [cur], 8`: the record's word is written, and the collector may have read it. The wrapper adds 8 to
 //!   `cur` and sets the pc behind the instruction.
-//! - **undo**: the wrapper does what the instruction would, so that code that unwinds finds the stack as at the call.
+//! - **undo**: the wrapper does what the instruction would, `lea rsp, [rsp+N]` or a pop, so that code that unwinds finds the stack as at the call.
 //! - Everywhere else nothing is to be done: the registers are the stub's own, on the stack or gone, and thread and shadow stack are whole.
 //!   Between a call of slow code and the jump behind it the carry flag is live; a signal frame keeps it.
 //!
@@ -158,8 +158,9 @@
 //! Every instruction may be where unwinding begins: the C library's own handler of a cancellation, which the wrapper does not replace,
 //! unwinds from where the thread was.
 
+use crate::first;
 use abi::message::{SLOWS, Slow};
-use abi::stub::{self, Layout, RAISE, UNDO, Variant};
+use abi::stub::{self, Layout, UNDO, Variant};
 use abi::thread::{COUNTS, CUR, END, FULL, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
 
 /// Bytes of the pointers that follow the stubs of an area: slow code by [`Slow`], then the minimum of timed stubs, in ticks.
@@ -405,8 +406,6 @@ enum Fix {
     Original,
     /// Distance to an offset of the pointers.
     Pointer(u32),
-    /// By how much the stack pointer is raised.
-    Undo,
 }
 
 /// A template for one variant and one place of the thread's data.
@@ -477,10 +476,7 @@ impl Template {
                     bytes.extend(code);
                     hole(&mut bytes, &mut fixes, Fix::Pointer(MINIMUM as u32));
                 }
-                Undo => {
-                    bytes.extend(RAISE);
-                    hole(&mut bytes, &mut fixes, Fix::Undo);
-                }
+                Undo => bytes.extend([0; UNDO as usize]),
             }
         }
         bytes.resize(bytes.len().next_multiple_of(16), 0xcc);
@@ -498,9 +494,10 @@ impl Template {
     }
 
     /// Writes a stub, which will lie at `at`, for a function with this number and this beginning; the pointers will be at `pointers`.
-    /// All three lie within 2 GiB of each other. `undo`: by how much the function's first instruction lowers the stack pointer.
-    pub fn write(&self, out: &mut [u8], at: u64, number: u32, original: u64, pointers: u64, undo: i32) {
+    /// All three lie within 2 GiB of each other. `undo`: what takes back the effects of the instructions in front of the patch.
+    pub fn write(&self, out: &mut [u8], at: u64, number: u32, original: u64, pointers: u64, undo: first::Undo) {
         out.copy_from_slice(&self.bytes);
+        out[(self.layout.entry - UNDO) as usize..][..UNDO as usize].copy_from_slice(&undo.code());
         for (offset, fix) in &self.fixes {
             let next = at.wrapping_add(u64::from(*offset) + 4);
             let value = match fix {
@@ -508,7 +505,6 @@ impl Template {
                 Fix::Entry(written) => number | written,
                 Fix::Row(field) => number.wrapping_mul(self.row as u32).wrapping_add(*field),
                 Fix::Original => original.wrapping_sub(next) as u32,
-                Fix::Undo => undo as u32,
                 Fix::Pointer(offset) => pointers.wrapping_add(u64::from(*offset)).wrapping_sub(next) as u32,
             };
             out[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
@@ -538,13 +534,6 @@ fn length(line: &Line) -> usize {
         Original(..) => 5,
         Undo => UNDO as usize,
     }
-}
-
-/// `lea rsp, [rsp+N]`.
-pub(crate) fn undo(by: i32) -> [u8; UNDO as usize] {
-    let [a, b, c, d] = RAISE;
-    let [e, f, g, h] = by.to_le_bytes();
-    [a, b, c, d, e, f, g, h]
 }
 
 /// Bytes before the first line, so that the entry is at a multiple of 16.

@@ -52,8 +52,9 @@ pub(crate) struct Place {
     pub start: u64,
     /// Its end.
     pub end: u64,
-    /// An instruction in front of it is repeated in the moved beginning: what leads to `at` has not executed it here.
-    pub is_repeated: bool,
+    /// Not 0: instructions in front of it are repeated in the moved beginning, and what leads to `at`, or behind the first one of them, has not
+    /// executed them all. 1, and the number of bytes from there to `at`.
+    pub repeated: u64,
     /// Nothing may lead to bytes behind `at` up to this one, though they are not replaced: it is a probe, which would be missed.
     pub probe: u64,
 }
@@ -61,7 +62,7 @@ pub(crate) struct Place {
 impl Place {
     /// The bytes that nothing may lead to.
     fn closed(&self) -> Range<u64> {
-        let first = self.at.saturating_add(u64::from(!self.is_repeated));
+        let first = self.at.wrapping_add(1).wrapping_sub(self.repeated);
         let probe = self.probe.saturating_add(u64::from(self.probe != 0));
         first..self.at.saturating_add(JUMP as u64).max(probe)
     }
@@ -130,8 +131,8 @@ pub(crate) fn hits(module: &Module<'_>, places: &[Place]) -> Hits {
     let closed = |p: &&Place, address: u64| p.closed().contains(&address);
     for address in taken.iter().map(|(_, to)| *to) {
         // A place that begins within the length of a patch below the address.
-        let next = places.partition_point(|p| p.at <= address);
-        let mut near = places[..next].iter().rev().take_while(|p| address - p.at < FARTHEST);
+        let next = places.partition_point(|p| p.at <= address.saturating_add(LONGEST));
+        let mut near = places[..next].iter().rev().take_while(|p| p.at + FARTHEST > address);
         hits.inside.extend(near.any(|p| closed(&p, address)).then_some(address));
     }
     let mut by_start: Vec<(u64, u64)> = places.iter().map(|p| (p.start, p.end)).collect();
@@ -302,7 +303,7 @@ mod tests {
                 at: 0x1004 + n * 50,
                 start: 0x1000 + n * 50,
                 end: 0x1032 + n * 50,
-                is_repeated: n.is_multiple_of(2),
+                repeated: n % 3,
                 probe: 0,
             };
             let places: Vec<Place> = (0..7).map(place).collect();

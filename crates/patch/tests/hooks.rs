@@ -61,6 +61,37 @@ fn check_thunk(linked: &Linked, address: u64) {
     assert_eq!(linked.inside(address), Some(Inside::Other));
 }
 
+/// Where a patch begins is chosen so that a debugger's breakpoint is at its first byte, or not in it.
+#[test]
+fn a_patch_lies_beside_a_debugger_s_breakpoint() {
+    // push r15; push r14; push rbx; mov ebx, edi; nop; …; ret
+    const PUSHES: [u8; 16] =
+        [0x41, 0x57, 0x41, 0x56, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x41, 0x5e, 0x41, 0x5f, 0xc3];
+    // push rbp; mov rbp, rsp; push rbx; …; a jump to the push of rbx, or not
+    const FRAME: [u8; 16] =
+        [0x55, 0x48, 0x89, 0xe5, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x5d, 0xc3, 0x90, 0x90, 0x90];
+    const JUMPS: [u8; 16] =
+        [0x55, 0x48, 0x89, 0xe5, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x5d, 0x90, 0x90, 0xeb, 0xf4];
+    let patched = |bytes: &[u8; 16], stop: u64| {
+        let plan = Plan::new(&Module {
+            segments: &[Segment { address: CODE, bytes }],
+            functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
+            frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
+            stops: &[CODE - 1, CODE + stop, CODE + 99],
+            ..Module::default()
+        });
+        plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
+    };
+    assert_eq!([0, 2, 7, 9].map(|stop| patched(&PUSHES, stop)), [Ok(2); 4]);
+    assert_eq!([4, 5].map(|stop| patched(&PUSHES, stop)), [Ok(4), Ok(5)], "more of the pushes stay");
+    // mov rbx, rdi; …
+    let mut other = [0x90; 16];
+    other[..3].copy_from_slice(&[0x48, 0x89, 0xfb]);
+    assert_eq!([3, 4, 5].map(|stop| patched(&other, stop).is_ok()), [false, false, true]);
+    assert_eq!([0, 1, 4, 5].map(|stop| patched(&FRAME, stop)), [Ok(1), Ok(1), Ok(4), Ok(0)]);
+    assert_eq!([0, 4].map(|stop| patched(&JUMPS, stop)), [Err(patch::Refusal::JumpInside); 2]);
+}
+
 #[test]
 fn hooks_alone() {
     let linked = linked(&plan(&[])).unwrap();

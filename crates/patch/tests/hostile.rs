@@ -94,6 +94,7 @@ proptest! {
             profilers: &profilers,
             hooks: &hooks,
             captures: false,
+            stops: &[],
             points: &points,
             data: &[],
             pointers: &[],

@@ -68,7 +68,7 @@ fn frame_at(pc: u64) -> Option<Frame> {
         // A moved call has pushed its return address, and not jumped yet; or the code of a probe runs: the program is at the instruction.
         return Some(Frame { cfa: moved.lowered as u32, returns: Returns::To(moved.original) });
     }
-    if let Some(by) = areas::raises_at(pc) {
+    if let Some((by, _)) = areas::raises_at(pc) {
         // In front of a stub or of a hook: the stack pointer is not yet what it was at the call.
         return Some(Frame { cfa: 8_u32.wrapping_add_signed(by), returns: Returns::ToMemory });
     }

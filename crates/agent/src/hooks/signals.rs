@@ -255,7 +255,8 @@ fn repair(local: &Local, context: Context) {
         local.cur.fetch_add(if counts { 8 } else { 0 }, Relaxed);
         return context.set_pc(to);
     }
-    if let Some(by) = areas::raises_at(pc) {
+    if let Some((by, popped)) = areas::raises_at(pc) {
+        popped.into_iter().for_each(|register| context.pop(register));
         context.raise(by.into());
         return context.set_pc(pc + u64::from(UNDO));
     }

@@ -189,13 +189,17 @@ fn breakpoints_by_name_are_hit_as_often() {
     let breaks = FUNCTIONS.map(|f| format!("break {f}"));
     let ignore: Vec<String> = (1..=FUNCTIONS.len()).map(|n| format!("ignore {n} 100000")).collect();
     let ways = [
-        ("debugged_names", &["-O2"][..]),
-        ("debugged_names_o0", &["-O0", "-fcf-protection"]),
-        ("debugged_names_small", &["-Os"]),
+        ("g++", "debugged_names", &["-O2"][..]),
+        ("g++", "debugged_names_o0", &["-O0", "-fcf-protection"]),
+        ("g++", "debugged_names_small", &["-Os"]),
+        ("clang++", "debugged_names_clang_o0", &["-O0"]),
+        ("clang++", "debugged_names_clang", &["-O1", "-gdwarf-4"]),
+        ("clang++", "debugged_names_clang_o2", &["-O2"]),
+        ("clang++", "debugged_names_clang_frames", &["-O1", "-fno-omit-frame-pointer"]),
     ];
-    for (name, flags) in ways {
-        let Some(program) = testkit::compile("g++", name, "debugged_names.cc", &[flags, &["-g"]].concat()) else {
-            return;
+    for (compiler, name, flags) in ways {
+        let Some(program) = testkit::compile(compiler, name, "debugged_names.cc", &[flags, &["-g"]].concat()) else {
+            continue;
         };
         let debugged = |command: Command| {
             let (mut child, input, pid) = ready(command);

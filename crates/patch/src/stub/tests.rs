@@ -165,7 +165,7 @@ fn abi_has_the_layout_of_each_variant() {
         let (template, layout) = (Template::new(variant, -0x1000), stub::layout(variant));
         assert_eq!(template.size(), layout.size as usize);
         let mut stub = vec![0; template.size()];
-        template.write(&mut stub, 0x1000, 0x12345, 0x2000, 0x3000, 8);
+        template.write(&mut stub, 0x1000, 0x12345, 0x2000, 0x3000, crate::Undo::Raise(8));
         let word = u32::from_le_bytes(*stub[layout.number as usize..].first_chunk().unwrap());
         assert_eq!(stub::number(variant, word), 0x12345, "{variant:?}");
     }
@@ -231,7 +231,7 @@ fn an_assembler_makes_the_same_bytes() {
         let mut made = vec![0; template.size()];
         let at = 0x7fff_0000_0000;
         let pointers = at + made.len() as u64;
-        template.write(&mut made, at, 0x0012_3456, pointers + POINTERS as u64, pointers, 0x128);
+        template.write(&mut made, at, 0x0012_3456, pointers + POINTERS as u64, pointers, crate::Undo::Raise(0x128));
         assert_eq!(made, assembled[..made.len()], "{variant:?}");
     }
 }

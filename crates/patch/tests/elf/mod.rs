@@ -49,6 +49,7 @@ impl File {
             profilers: &self.profilers,
             captures: false,
             points: &[],
+            stops: &[],
             hooks: &[],
         })
     }

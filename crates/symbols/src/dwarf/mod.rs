@@ -20,6 +20,7 @@ mod scopes;
 pub mod section;
 pub mod signature;
 pub mod split;
+mod stops;
 mod type_units;
 mod types;
 
