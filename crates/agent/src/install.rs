@@ -330,15 +330,15 @@ impl<'a> Patcher<'a> {
         unsafe { write_text(self.memory, address, bytes) }
     }
 
-    /// A step of all patches: page by page, because each write is a call of the kernel.
+    /// A step of all patches: page by page, because each write is a call of the kernel. Threads that run may write to what is beside a patch.
     fn pass(&mut self, step: Step) {
-        let patches = self.plan.patches;
+        let (patches, whole_pages) = (self.plan.patches, self.way.others != Others::Run);
         let mut i = 0;
         while let Some(first) = patches.get(i) {
             let page = first.address & !4095;
             let inside = |p: &Patch| p.address & !4095 == page && (p.address + u64::from(p.len) - 1) & !4095 == page;
             let count = patches.get(i..).unwrap_or(&[]).iter().take_while(|p| p.len > 0 && inside(p)).count();
-            if count > 1 && self.write_page(step, page, i..i + count) {
+            if whole_pages && count > 1 && self.write_page(step, page, i..i + count) {
                 i += count;
                 continue;
             }

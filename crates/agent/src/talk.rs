@@ -111,7 +111,7 @@ pub fn ask(reason: Reason) -> Result<Option<Answer>, u32> {
     if SEEN.swap(hash, Relaxed) == hash && reason == Reason::Modules && came.is_empty() {
         return Ok(None);
     }
-    let socket = connect(own::socket_name(), PATIENCE).ok_or(kernel::ECONNREFUSED)?;
+    let socket = connect(own::socket_name(), PATIENCE).ok_or_else(why_not)?;
     if !greet(&socket, reason, maps.text(), came) {
         return Err(kernel::EPROTO);
     }
@@ -180,6 +180,17 @@ pub fn tell_failed() {
 pub fn connect(name: &[u8], patience: u64) -> Option<Descriptor> {
     let is_path = name.starts_with(b"/");
     connect_to(name, if is_path { 2 } else { 3 }, patience).or_else(|| connect_to(name, 3, patience))
+}
+
+/// Why there is no connection: no more files may be open, or nobody answers.
+fn why_not() -> u32 {
+    match kernel::unix_socket() {
+        fd @ 0.. => {
+            drop(Descriptor(fd as i32));
+            kernel::ECONNREFUSED
+        }
+        errno => errno.unsigned_abs() as u32,
+    }
 }
 
 /// Connects to a name, which begins at an offset of struct sockaddr_un: an abstract one behind NUL.

@@ -126,7 +126,7 @@ use crate::slots::{FRONT, PART, PARTS};
 const LEAST: u64 = 16 << 20;
 const MOST: u64 = 256 << 20;
 /// What is mapped of it at first.
-const FIRST: u64 = 384 << 10;
+const FIRST: u64 = 480 << 10;
 /// Bytes that are mapped above a full shadow stack: for the entries of as many records as a chunk has, and for barriers.
 pub const SPARE: u64 = 320 << 10;
 const _: () = assert!(abi::shared::CHUNK as u64 / 8 * ENTRY + (64 << 10) <= SPARE);

@@ -15,9 +15,7 @@
 //! then sees what the instruction has written.
 
 use abi::stub::{RAISE, UNDO};
-use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 use std::collections::HashSet;
 
 /// What makes the stack what it was at the call again.
@@ -108,7 +106,7 @@ pub(crate) fn first(address: u64, bytes: &[u8]) -> Option<First> {
 }
 
 /// What a function begins with, two instructions or more, up to each: instructions that can stay together, as one can. None writes what one before
-/// it has read, but for the one register that is pushed, with a move to it (`push rbp; mov rbp, rsp`, `push rbx; mov rbx, rdi`).
+/// it has read, but for the one register that is pushed, and set (`push rbp; mov rbp, rsp`, `push rbx; xor ebx, ebx`).
 pub(crate) fn prologue(address: u64, bytes: &[u8]) -> Vec<First> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
@@ -130,19 +128,18 @@ pub(crate) fn prologue(address: u64, bytes: &[u8]) -> Vec<First> {
             .filter(|(r, _)| *r != Register::RSP)
             .collect();
         let its = |is: fn(OpAccess) -> bool| used.iter().filter(move |(_, access)| is(*access)).map(|(r, _)| *r);
-        let (to, from) = (i.op0_register().full_register(), i.op1_register().full_register());
-        let is_move =
-            matches!(i.code(), Code::Mov_rm64_r64 | Code::Mov_r64_rm64 | Code::Mov_rm32_r32 | Code::Mov_r32_rm32)
-                && i.op1_kind() == OpKind::Register
-                && i.op0_kind() == OpKind::Register;
-        if is_move && pushed == [to] && raise == 8 && to != Register::RSP && KEPT.contains(&to) && from != to {
+        let one_pushed = pushed.first().copied().filter(|r| raise == 8 && pushed.len() == 1 && KEPT.contains(r));
+        let writes_memory = factory.info(&i).used_memory().iter().any(|m| writes(m.access()));
+        let sets = |to: Register| its(writes).eq([to]) && !its(reads).any(|r| r == to);
+        let is_plain = i.flow_control() == FlowControl::Next && i.stack_pointer_increment() == 0 && !writes_memory;
+        if let Some(to) = one_pushed.filter(|to| is_plain && !i.is_invalid() && popped.is_none() && sets(*to)) {
             popped = Some(to);
         } else {
             let Some(it) = first(address.wrapping_add(at as u64), &bytes[at..]) else { break };
             let Undo::Raise(by) = it.undo else { break };
             let Some(sum) = raise.checked_add(by).filter(|_| by == 0 || popped.is_none()) else { break };
             if i.code() == Code::Push_r64 {
-                pushed.push(to);
+                pushed.push(i.op0_register());
             }
             if its(writes).any(|r| read.contains(&r)) || its(reads).any(|r| popped == Some(r)) {
                 break;
@@ -213,10 +210,17 @@ mod tests {
         // push rbp; mov rbp, rsp, in both ways; push rbx
         assert_eq!(of(&[0x55, 0x48, 0x89, 0xe5, 0x53]), [(4, Undo::Pop(5))]);
         assert_eq!(of(&[0x55, 0x48, 0x8b, 0xec]), [(4, Undo::Pop(5))]);
-        // push rbx; mov rbx, rdi; mov eax, esi. push r14; mov r14d, esi. push rbx; mov rbx, [rdi]. push rbx; mov rbx, rdi; mov eax, ebx
+        // push rbx; mov rbx, rdi; mov eax, esi. push r14; mov r14d, esi. push rbx; mov rbx, [rdi]
         assert_eq!(of(&[0x53, 0x48, 0x89, 0xfb, 0x89, 0xf0]), [(4, Undo::Pop(3)), (6, Undo::Pop(3))]);
         assert_eq!(of(&[0x41, 0x56, 0x41, 0x89, 0xf6]), [(5, Undo::Pop(14))]);
-        assert_eq!(of(&[0x53, 0x48, 0x8b, 0x1f]), []);
+        assert_eq!(of(&[0x53, 0x48, 0x8b, 0x1f]), [(4, Undo::Pop(3))]);
+        // push rbx; xor ebx, ebx. push rbx; inc ebx. push rbx; pop rbx. push rbx; mov [rdi], rbx
+        assert_eq!(of(&[0x53, 0x31, 0xdb]), [(3, Undo::Pop(3))]);
+        assert_eq!(
+            [&[0x53, 0xff, 0xc3][..], &[0x53, 0x5b], &[0x53, 0x48, 0x89, 0x1f]].map(of),
+            [vec![], vec![], vec![]]
+        );
+        // push rbx; mov rbx, rdi; mov eax, ebx
         assert_eq!(of(&[0x53, 0x48, 0x89, 0xfb, 0x89, 0xd8]), [(4, Undo::Pop(3))]);
         // push rax; mov edx, esi; mov esi, edi. mov edx, esi; mov eax, edx. mov eax, esi; mov esi, edi. push rax; mov rax, rdi
         assert_eq!(of(&[0x50, 0x89, 0xf2, 0x89, 0xfe]), [(3, Undo::Raise(8))]);

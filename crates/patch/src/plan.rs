@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A patch lies behind the function's first instruction where it can ([`crate::first`]), so that probes and breakpoints at the function
-//! and the patch do not touch each other's bytes; else at it.
+//! and the patch do not touch each other's bytes; else at it. It lies further on where it would lie across a debugger's breakpoint.
 
 use crate::Refusal;
 use crate::first::{First, Undo, first, prologue};
@@ -103,9 +103,10 @@ struct Candidate<'b> {
 }
 
 impl Candidate<'_> {
-    /// A place that a patch can always be tried at: the last.
+    /// A place that a patch can always be tried at: the last, but for those that are there for a debugger's sake.
     fn last(&self) -> u64 {
-        self.places.last().map_or(self.function.address, |(p, _)| p.at)
+        let mut places = self.places.iter().map(|(place, _)| place).rev();
+        places.find(|place| place.repeated <= 1).map_or(self.function.address, |place| place.at)
     }
 }
 

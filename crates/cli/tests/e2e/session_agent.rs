@@ -6,7 +6,11 @@ use crate::sessions::{Phases, Room};
 use std::process::Stdio;
 
 fn program() -> Option<String> {
-    testkit::compile("gcc", "agent_steered", "agent_steered.c", &["-O1", "-fno-inline", "-pthread"])
+    compiled("agent_steered")
+}
+
+fn compiled(name: &str) -> Option<String> {
+    testkit::compile("gcc", name, "agent_steered.c", &["-O1", "-fno-inline", "-pthread"])
 }
 
 /// The session, its program, and trapline where the program runs without it.
@@ -38,7 +42,11 @@ fn session(user: User, backend: &str, attached: bool, options: &[&str], path: &s
 
 /// Runs a scenario started and attached: with both backends as root, with ptrace as nobody.
 fn each_way(options: &[&str], scenario: impl Fn(Lab, &str)) {
-    let Some(path) = program() else { return };
+    each_way_of(program(), options, scenario);
+}
+
+fn each_way_of(program: Option<String>, options: &[&str], scenario: impl Fn(Lab, &str)) {
+    let Some(path) = program else { return };
     let run = |user: User, backend: &str| {
         for attached in [false, true] {
             if attached && !lab::may_attach(user) {
@@ -236,4 +244,66 @@ fn a_process_that_cannot_have_it_goes_on() {
         lab::until("its calls", || lab.room.status("a")["probes"]["syscall:write"]["recorded"] == 2);
         end(lab);
     });
+}
+
+/// Static probes join, as functions do.
+#[test]
+fn static_probes_join_too() {
+    // A file of its own: probes of the kernel's are in all processes that have it.
+    each_way_of(compiled("agent_steered_probes"), &["-e", "write"], |mut lab, path| {
+        let Lab { room, program: p, .. } = &mut lab;
+        let probe = format!("usdt:{path}:steered:mark");
+        p.make("mark", 2);
+        answered(room, 1);
+        room.does(&["set", "a", "-e", &format!("+{probe} /args.arg0 > 1/")]);
+        p.make("mark", 5);
+        until(room, &probe, 3);
+        p.make("work", 9);
+        answered(room, 3);
+        assert_eq!(recorded(room, &probe), 3);
+        end(lab);
+    });
+}
+
+/// An order for which the agent would have to be injected once more, and cannot: the session goes on with what the first one has counted, and
+/// takes the order later.
+#[test]
+fn a_second_injection_that_is_refused_takes_nothing_along() {
+    let Some(path) = program() else { return };
+    if !lab::has("prlimit") {
+        return testkit::skip("package", "no prlimit");
+    }
+    if lab::may_attach(User::Me) {
+        let mut lab = session(User::Me, "ptrace", true, &["-e", "write"], &path);
+        let Lab { room, program: p, .. } = &mut lab;
+        let pid = p.child.id().to_string();
+        let limit = |files: &str| {
+            let out =
+                lab::run(std::process::Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={files}:")]));
+            assert_eq!(out.code(), 0, "{}", out.stderr);
+        };
+        room.does(&["set", "a", "-e", "+function:work"]);
+        p.make("work", 7);
+        answered(room, 1);
+        until(room, "function:work", 2 * 7);
+        limit("3");
+        room.refuses(&["set", "a", "-e", "+function:other"], 125, "RLIMIT_NOFILE");
+        p.make("other", 5);
+        limit("256");
+        room.does(&["set", "a", "-e", "+function:other"]);
+        p.make("other", 4);
+        answered(room, 3);
+        until(room, "function:other", 2 * 4);
+        let Lab { room, program, trapline } = lab;
+        let out = program.end();
+        assert_eq!((out.code(), out.stderr.as_str()), (0, ""));
+        let out = trapline.expect("it has attached").end();
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        let table = lab::run(&mut room.trapline(&["report", "-q", "--as", "functions", "a.trace"])).out();
+        let calls = |name: &str| {
+            let line = table.lines().find(|l| l.split_whitespace().last() == Some(name))?;
+            line.split_whitespace().nth(2).map(str::to_string)
+        };
+        assert_eq!(["work", "other"].map(calls), ["7", "4"].map(|n| Some(n.to_string())), "{table} {}", out.stderr);
+    }
 }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes of the memory: a page of code, and the rest.
 const CODE: u64 = 4096;
-const MEMORY: u64 = 512 << 10;
+const MEMORY: u64 = 448 << 10;
 /// Room for the block, the bytes for the function, and the signal frame, at the end of the memory.
 const ROOM: u64 = 96 << 10;
 /// The most bytes for a function.
