@@ -170,12 +170,14 @@ fn a_killed_trapline_leaves_a_process_that_can_be_attached_to() {
     assert!(out.out().contains(" fib"), "{}", out.out());
     comes_to_its_own_text(run.pid());
     // Of a thread that the kernel has just stopped in epoll_wait(2), the killed trapline could not make the call again (signal(7), "Interruption
-    // of system calls by stop signals").
+    // of system calls by stop signals"); and a signal frame continues no call with a restart block: nanosleep(2), futex(2).
+    const WAITS: [u32; 4] = [57, 58, 61, 65];
     lab::kill("TERM", run.pid().into());
     let out = run.end();
-    let other: Vec<&str> = out.stderr.lines().filter(|l| *l != "attached.cc:61: wrong, errno 4").collect();
+    let is_known = |line: &&str| WAITS.iter().any(|at| *line == format!("attached.cc:{at}: wrong, errno 4"));
+    let other: Vec<&str> = out.stderr.lines().filter(|line| !is_known(line)).collect();
     assert_eq!(other, [""; 0]);
-    assert!(out.stderr.lines().count() <= 9, "{}", out.stderr);
+    assert!(out.stderr.lines().count() <= 18, "{}", out.stderr);
 }
 
 #[test]
