@@ -95,40 +95,33 @@ pub fn install_again(bytes: &[u8]) -> Installed {
 /// has begun.
 struct Notes {
     at: u64,
-    areas: usize,
-    patches: usize,
+    len: u64,
+    areas: &'static mut [u8],
+    patches: &'static mut [u8],
 }
 
 impl Notes {
     fn of(plan: &Plan<'_>) -> Option<Notes> {
         let (areas, patches) = (plan.areas.len(), plan.patches.len());
-        kernel::reserve(Notes::len(areas, patches)).map(|at| Notes { at, areas, patches })
-    }
-
-    fn len(areas: usize, patches: usize) -> u64 {
-        (areas as u64 + patches as u64 + 4096) & !4095
-    }
-
-    fn areas(&mut self) -> &mut [u8] {
-        // SAFETY: this many bytes have been reserved, and live as long as the value.
-        unsafe { core::slice::from_raw_parts_mut(self.at as *mut u8, self.areas) }
+        let len = (areas as u64 + patches as u64 + 4096) & !4095;
+        let at = kernel::reserve(len)?;
+        // SAFETY: this many bytes have been reserved, and go with the value, which gives no reference away.
+        let all = unsafe { core::slice::from_raw_parts_mut(at as *mut u8, areas + patches) };
+        let (areas, patches) = all.split_at_mut_checked(areas)?;
+        Some(Notes { at, len, areas, patches })
     }
 
     fn has_area(&self, area: u32) -> bool {
-        let area = area as usize;
-        // SAFETY: as above.
-        area < self.areas && unsafe { ((self.at as usize + area) as *const u8).read() } == 1
+        self.areas.get(area as usize) == Some(&1)
     }
 
     fn has_begun(&self, patch: usize) -> bool {
-        // SAFETY: as above.
-        patch < self.patches && unsafe { ((self.at as usize + self.areas + patch) as *const u8).read() } == 1
+        self.patches.get(patch) == Some(&1)
     }
 
     fn begin(&mut self, patch: usize, has_begun: bool) {
-        if patch < self.patches {
-            // SAFETY: as above.
-            unsafe { ((self.at as usize + self.areas + patch) as *mut u8).write(u8::from(has_begun)) }
+        if let Some(noted) = self.patches.get_mut(patch) {
+            *noted = u8::from(has_begun);
         }
     }
 }
@@ -136,14 +129,14 @@ impl Notes {
 impl Drop for Notes {
     fn drop(&mut self) {
         // SAFETY: nothing of it is borrowed any more.
-        unsafe { kernel::unmap(self.at, Notes::len(self.areas, self.patches)) };
+        unsafe { kernel::unmap(self.at, self.len) };
     }
 }
 
 fn carry_out(bytes: &[u8], way: Way) -> Installed {
     let Some(plan) = Plan::new(bytes) else { return Installed::failure(kernel::EPROTO) };
-    let Some(mut notes) = Notes::of(&plan) else { return Installed::failure(kernel::ENOMEM) };
-    for (area, there) in plan.areas.iter().zip(notes.areas()) {
+    let Some(notes) = Notes::of(&plan) else { return Installed::failure(kernel::ENOMEM) };
+    for (area, there) in plan.areas.iter().zip(notes.areas.iter_mut()) {
         *there = u8::from(map_area(area, plan.bytes));
     }
     let hooked = originals::are_in();
@@ -156,7 +149,7 @@ fn carry_out(bytes: &[u8], way: Way) -> Installed {
         }
     }
     // With memory for records, and stubs that write some, it is a recording.
-    let recording = plan.areas.iter().zip(notes.areas()).find(|(area, there)| **there == 1 && area.stubs > 0);
+    let recording = plan.areas.iter().zip(notes.areas.iter()).find(|(area, there)| **there == 1 && area.stubs > 0);
     if let Some((area, _)) = recording.filter(|_| shared::control().is_some())
         && let Some(variant) = Variant::of(area.variant).filter(|v| abi::tracer::records(*v))
     {
@@ -463,8 +456,8 @@ pub enum Spared {
 /// has written over them, or unloaded the module.
 pub fn undo(bytes: &[u8], spared: Spared) -> u64 {
     let Some(plan) = Plan::new(bytes) else { return 0 };
-    let Some(mut notes) = Notes::of(&plan) else { return plan.patches.len() as u64 };
-    for (area, there) in plan.areas.iter().zip(notes.areas()) {
+    let Some(notes) = Notes::of(&plan) else { return plan.patches.len() as u64 };
+    for (area, there) in plan.areas.iter().zip(notes.areas.iter_mut()) {
         *there = u8::from(areas::all().iter().any(|a| a.address == area.address));
     }
     let way = Way { others: Others::stopped(), splits: true };

@@ -129,16 +129,21 @@ pub fn has_pending(signal: u32) -> bool {
     found
 }
 
-/// A number behind a name in a thread's status.
-fn status(path: &core::ffi::CStr, name: &[u8], base: u32) -> Option<u64> {
+/// The beginning of a file of the kernel's.
+fn read<'b>(path: &core::ffi::CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     let fd = kernel::open_own(path, kernel::O_RDONLY);
     if fd < 0 {
         return None;
     }
-    let mut buffer = [0u8; 4096];
-    let len = kernel::read(fd as i32, &mut buffer);
+    let len = kernel::read(fd as i32, buffer);
     kernel::close(fd as i32);
-    let text = buffer.get(..usize::try_from(len).ok()?)?;
+    buffer.get(..usize::try_from(len).ok()?)
+}
+
+/// A number behind a name in a thread's status.
+fn status(path: &core::ffi::CStr, name: &[u8], base: u32) -> Option<u64> {
+    let mut buffer = [0u8; 4096];
+    let text = read(path, &mut buffer)?;
     let at = text.windows(name.len()).position(|w| w == name)? + name.len();
     let digits = text.get(at..)?.iter().map_while(|b| char::from(*b).to_digit(base));
     Some(digits.fold(0, |n, digit| n.wrapping_mul(base.into()).wrapping_add(digit.into())))
@@ -146,14 +151,8 @@ fn status(path: &core::ffi::CStr, name: &[u8], base: u32) -> Option<u64> {
 
 /// A number of `/proc/self/stat`, by its place in proc(5), from 4 on.
 pub fn stat_field(field: usize) -> Option<u64> {
-    let fd = kernel::open_own(c"/proc/self/stat", kernel::O_RDONLY);
-    if fd < 0 {
-        return None;
-    }
     let mut buffer = [0u8; 1024];
-    let len = kernel::read(fd as i32, &mut buffer);
-    kernel::close(fd as i32);
-    let text = buffer.get(..usize::try_from(len).ok()?)?;
+    let text = read(c"/proc/self/stat", &mut buffer)?;
     // The name, the second one, may have anything in it, but no more than the last parenthesis.
     let rest = text.get(text.iter().rposition(|b| *b == b')')? + 2..)?;
     let digits = rest.split(|b| *b == b' ').nth(field - 3)?;
