@@ -1,5 +1,6 @@
 // Functions that begin in all the ways that matter to who puts something over their first bytes. Each is called until standard input ends;
 // then the program prints how often, and a sum.
+#include "note.h"
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,15 @@ FUNCTION(f_argument, "mov $5,%edx\nlea (%rdi,%rsi),%rax\nadd %rdx,%rax\nret");
 FUNCTION(f_adds, "add $1,%rdi\nlea (%rdi,%rsi),%rax\nret");
 FUNCTION(f_stores, "mov %rdi,-16(%rsp)\nmov -16(%rsp),%rax\nadd %rsi,%rax\nret");
 long f_word = 7;
+// Static probes in first bytes: behind what can stay, as the first instruction, behind what cannot stay.
+#define PROBE(name) "\n" NOTE_TEXT("first", name, "0", "8@%rdi")
+FUNCTION(s_behind, "push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rdi,%rbx" PROBE("behind") "lea (%rbx,%rsi),%rax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret");
+FUNCTION(s_first, PROBE("first") "mov %rdi,%rax\nadd %rsi,%rax\nret");
+FUNCTION(s_moved, "sub $1,%rdi" PROBE("moved") "lea 1(%rdi,%rsi),%rax\nret");
 
 int main(void) {
     static long (*const all[])(long, long) = {f_push, f_push_twice, f_sub, f_sub_far, f_mov, f_xor, f_lea,
-                                              f_test, f_load,       f_endbr, f_argument, f_adds, f_stores};
+                                              f_test, f_load,       f_endbr, f_argument, f_adds, f_stores, s_behind, s_first, s_moved};
     const long functions = sizeof all / sizeof *all;
     struct pollfd input = {.fd = 0, .events = POLLIN};
     long rounds = 0, sum = 0, wrong = 0;

@@ -1,6 +1,6 @@
 /* Static probes as sys/sdt.h describes them: a place in the code, and a note with provider, name, semaphore and arguments. */
-#define NOTE(provider, name, semaphore, arguments, ...)                                                    \
-	__asm__ volatile("990:	nop\n"                                                                     \
+#define NOTE_TEXT(provider, name, semaphore, arguments)                                                    \
+			 "990:	nop\n"                                                                     \
 			 "	.pushsection .note.stapsdt,\"\",\"note\"\n"                                \
 			 "	.balign 4\n"                                                               \
 			 "	.4byte 992f-991f, 994f-993f, 3\n"                                          \
@@ -11,7 +11,9 @@
 			 "	.asciz \"" name "\"\n"                                                     \
 			 "	.asciz \"" arguments "\"\n"                                                \
 			 "994:	.balign 4\n"                                                               \
-			 "	.popsection\n" ::__VA_ARGS__)
+			 "	.popsection\n"
+#define NOTE(provider, name, semaphore, arguments, ...)                                                    \
+	__asm__ volatile(NOTE_TEXT(provider, name, semaphore, arguments)::__VA_ARGS__)
 
 /* One with a number and a text. */
 #define NOTE2(provider, name, semaphore, number, text)                                                     \

@@ -258,6 +258,7 @@ impl Known {
             hooks: &hooks,
             points: &places,
             stops: &stops,
+            statics: &tables.statics,
         });
         let unreached = unreached(&plan, &points, names.len(), crowded);
         let captured =

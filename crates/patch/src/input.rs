@@ -1,6 +1,7 @@
 //! What a plan is made of. Addresses are those of the file, before it is loaded somewhere.
 
 use crate::Refusal;
+use crate::relocate::JUMP;
 use abi::message::Hook;
 use std::ops::Range;
 
@@ -77,8 +78,19 @@ pub struct Module<'b> {
     pub points: &'b [Point],
     /// Where debuggers put the breakpoints of functions, sorted.
     pub stops: &'b [u64],
+    /// The instructions of static probes (USDT), sorted: other tools' probes may come to be there.
+    pub statics: &'b [u64],
     /// Functions that the agent replaces.
     pub hooks: &'b [(Hook, u64)],
+}
+
+/// Bytes of a function's beginning that a patch may lie in.
+const NEAR: u64 = 2 * JUMP as u64;
+
+/// Whether one of these sorted addresses is among the bytes from an address on.
+fn is_within(addresses: &[u64], from: u64, bytes: u64) -> bool {
+    let next = addresses.partition_point(|a| *a < from);
+    addresses.get(next).is_some_and(|a| a - from < bytes)
 }
 
 impl<'b> Module<'b> {
@@ -89,14 +101,23 @@ impl<'b> Module<'b> {
 
     /// Whether a debugger would put a breakpoint behind the prologue of a function at an address, so near that a patch may lie across it.
     pub(crate) fn stops_near(&self, address: u64) -> bool {
-        let next = self.stops.partition_point(|stop| *stop <= address);
-        self.stops.get(next).is_some_and(|stop| stop - address < 2 * crate::relocate::JUMP as u64)
+        is_within(self.stops, address.saturating_add(1), NEAR - 1)
     }
 
     /// Whether a debugger would put a breakpoint into a patch at an address, behind its first byte.
     pub(crate) fn stops_in(&self, at: u64) -> bool {
-        let next = self.stops.partition_point(|stop| *stop <= at);
-        self.stops.get(next).is_some_and(|stop| stop - at < crate::relocate::JUMP as u64)
+        is_within(self.stops, at.saturating_add(1), JUMP as u64 - 1)
+    }
+
+    /// Whether there is a static probe so near behind the beginning of a function that a patch may lie across it.
+    pub(crate) fn statics_near(&self, address: u64) -> bool {
+        is_within(self.statics, address, NEAR)
+    }
+
+    /// Whether a static probe's instruction lies in a patch at an address. What the kernel executes for a probe there is the file's, and
+    /// then goes on behind it: the first byte of a patch is no place for it either.
+    pub(crate) fn statics_in(&self, at: u64) -> bool {
+        is_within(self.statics, at, JUMP as u64)
     }
 
     /// The bytes from an address to the end of its segment.

@@ -235,6 +235,9 @@ impl Plan {
         if module.stops_in(at) {
             return Err(Refusal::Breakpoint);
         }
+        if candidate.is_function && module.statics_in(at) {
+            return Err(Refusal::StaticProbe);
+        }
         if candidate.is_function && hits.is_loop(at) {
             return Err(Refusal::Loop);
         }
@@ -332,12 +335,15 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
     let may_write = needs_frame && !module.captures && !module.has_point(address);
     let kept = first(address, bytes).filter(|k| k.keeps_arguments || may_write);
     let behind = kept.map(|kept| (kept.len, Some(kept)));
-    // More of a prologue stays only where a debugger's breakpoint asks for it.
-    let prologue = if module.stops_near(address) { prologue(address, bytes) } else { Vec::new() };
+    // More of a prologue stays only for a debugger's breakpoint or a static probe.
+    let has_static = module.statics_near(address);
+    let prologue = if module.stops_near(address) || has_static { prologue(address, bytes) } else { Vec::new() };
     let may_stay = |kept: &First| kept.keeps_arguments || may_write;
     let prologue = prologue.into_iter().filter(may_stay).map(|kept| (kept.len, Some(kept)));
-    // Where a program may demand it, an endbr64 stays in front in any case.
-    let front = if bytes.starts_with(&ENDBR64) { None } else { Some((0, None)) };
+    // Where a program may demand it, an endbr64 stays in front in any case. For a static probe's sake alone, the first instruction is not
+    // replaced: other tools' probes of the function would be lost for it.
+    let stays = bytes.starts_with(&ENDBR64) || has_static && kept.is_some();
+    let front = if stays { None } else { Some((0, None)) };
     for (skipped, kept) in behind.into_iter().chain(prologue).chain(front) {
         match room(module, address, rest, (size, skipped)) {
             Ok(()) => {

@@ -45,11 +45,13 @@ pub enum Refusal {
     Hooked,
     /// By its debug information, a debugger's breakpoint at it would lie within the patch.
     Breakpoint,
+    /// A static probe (USDT) would lie within the patch.
+    StaticProbe,
 }
 
 /// All of them.
 #[cfg(test)]
-const ALL: [Refusal; 20] = {
+const ALL: [Refusal; 21] = {
     use Refusal::*;
     [
         Outside,
@@ -72,6 +74,7 @@ const ALL: [Refusal; 20] = {
         Profiler,
         Hooked,
         Breakpoint,
+        StaticProbe,
     ]
 };
 
@@ -98,6 +101,7 @@ impl fmt::Display for Refusal {
             Refusal::Profiler => "it is a profiler's hook",
             Refusal::Hooked => "trapline replaces it",
             Refusal::Breakpoint => "a debugger's breakpoint at it would lie in the bytes that are replaced",
+            Refusal::StaticProbe => "a static probe lies in the bytes that would be replaced",
         })
     }
 }

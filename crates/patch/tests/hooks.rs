@@ -92,6 +92,32 @@ fn a_patch_lies_beside_a_debugger_s_breakpoint() {
     assert_eq!([0, 4].map(|stop| patched(&JUMPS, stop)), [Err(patch::Refusal::JumpInside); 2]);
 }
 
+/// Other tools' probes lie in no patch, not at its first byte either, and the first instruction is not replaced for them.
+#[test]
+fn a_patch_lies_beside_a_static_probe() {
+    // push r15; push r14; push rbx; nop; …; ret
+    const PUSHES: [u8; 16] =
+        [0x41, 0x57, 0x41, 0x56, 0x53, 0x90, 0x90, 0x90, 0x90, 0x90, 0x5b, 0x41, 0x5e, 0x41, 0x5f, 0xc3];
+    // inc edi; nop …: its first instruction cannot stay
+    let mut other = [0x90; 16];
+    other[..2].copy_from_slice(&[0xff, 0xc7]);
+    // nop …: the probe is the first instruction
+    let nops = [0x90; 16];
+    let patched = |bytes: &[u8; 16], at: u64| {
+        let plan = Plan::new(&Module {
+            segments: &[Segment { address: CODE, bytes }],
+            functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
+            frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
+            statics: &[CODE - 1, CODE + at, CODE + 99],
+            ..Module::default()
+        });
+        plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
+    };
+    assert_eq!([5, 6, 7].map(|at| patched(&PUSHES, at)), [Ok(6), Ok(7), Ok(2)]);
+    assert_eq!([0, 1, 5].map(|at| patched(&nops, at)), [Ok(1), Ok(2), Ok(6)]);
+    assert_eq!([2, 5].map(|at| patched(&other, at)), [Err(patch::Refusal::StaticProbe), Ok(0)]);
+}
+
 #[test]
 fn hooks_alone() {
     let linked = linked(&plan(&[])).unwrap();

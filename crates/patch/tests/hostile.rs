@@ -80,6 +80,8 @@ proptest! {
         frames.sort();
         symbols.sort_unstable();
         profilers.sort_unstable();
+        let mut statics: Vec<u64> = probed.iter().map(|(address, _)| *address).collect();
+        statics.sort_unstable();
         let hooks = [(Hook::Fork, 0x1010), (Hook::Clone, 0x1000)];
         let mut points: Vec<Point> =
             probed.iter().map(|(address, at_return)| Point { address: *address, at_return: *at_return, number: 0, refusal: None }).collect();
@@ -95,6 +97,7 @@ proptest! {
             hooks: &hooks,
             captures: false,
             stops: &[],
+            statics: &statics,
             points: &points,
             data: &[],
             pointers: &[],

@@ -7,6 +7,7 @@ use crate::headers::{Headers, SectionHeader, read_bytes, u16_at, u32_at, u64_at}
 use crate::plt::Plt;
 use crate::pointers;
 use crate::segment::{damaged, table};
+use crate::usdt;
 use object::elf::{EM_X86_64, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB};
 use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
 use std::ffi::CStr;
@@ -45,6 +46,8 @@ pub struct CodeTables {
     pub data: Vec<Segment>,
     /// Addresses of code outside of the code: relocations of pointers, landing places of exceptions.
     pub pointers: Vec<u64>,
+    /// The instructions of static probes, sorted.
+    pub statics: Vec<u64>,
     /// It is linked to fixed addresses (`ET_EXEC`).
     pub is_fixed: bool,
     /// Functions of `.symtab`, or where that is missing of `.dynsym`, as far as they were asked for. Several may have one address.
@@ -113,6 +116,10 @@ impl CodeTables {
         self.is_fixed = headers.is_fixed;
         self.pointers = pointers::relocated(&headers, file, &self.data);
         self.pointers.extend(pointers::landing(&frames, &self.data));
+        let section = |name: &str| headers.sections.iter().find(|s| s.name == name);
+        let notes = section(".note.stapsdt").and_then(|s| read_bytes(file, s.offset, s.size));
+        let base = section(".stapsdt.base").map(|s| s.address);
+        self.statics = notes.map_or_else(Vec::new, |notes| usdt::addresses(&notes, base));
         Ok(())
     }
 

@@ -88,6 +88,30 @@ pub fn of(elf: &Elf) -> Vec<Static> {
     found
 }
 
+/// The addresses of the static probes in a file's notes, sorted; damaged notes end them. `base`: the address of `.stapsdt.base`.
+pub(crate) fn addresses(mut notes: &[u8], base: Option<u64>) -> Vec<u64> {
+    let mut found = Vec::new();
+    while let Some((text, rest)) = note(notes)
+        && found.len() < MAX_PROBES
+    {
+        found.extend(text.and_then(|text| address(text, base)));
+        notes = rest;
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Where a probe is.
+fn address(text: &[u8], base: Option<u64>) -> Option<u64> {
+    Some(u64_at(text, 0)?.wrapping_add(moved(text, base)?))
+}
+
+/// What a prelinker has added to addresses: it moves the section of which `base` is the address, too, and does not change the notes.
+fn moved(text: &[u8], base: Option<u64>) -> Option<u64> {
+    let then = u64_at(text, 8)?;
+    Some(base.map_or(0, |now| now.wrapping_sub(then)))
+}
+
 fn u32_at(b: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(b.get(at..at + 4)?.try_into().ok()?) as usize)
 }
@@ -108,10 +132,8 @@ fn note(b: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
 }
 
 fn probe(text: &[u8], elf: &Elf) -> Option<Static> {
-    let (pc, base, semaphore) = (u64_at(text, 0)?, u64_at(text, 8)?, u64_at(text, 16)?);
-    // A prelinker moves addresses and the section, but does not change the notes.
-    let moved = elf.note_base.map_or(0, |now| now.wrapping_sub(base));
-    let address = pc.wrapping_add(moved);
+    let (address, semaphore) = (address(text, elf.note_base)?, u64_at(text, 16)?);
+    let moved = moved(text, elf.note_base)?;
     let mut words = text[24..].split(|b| *b == 0).map(|w| String::from_utf8_lossy(w).into_owned());
     let (provider, name, args) = (words.next()?, words.next()?, words.next().unwrap_or_default());
     let semaphore = match semaphore {

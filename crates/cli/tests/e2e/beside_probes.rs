@@ -145,6 +145,28 @@ fn patches_on_probed_functions() {
     assert_eq!(first.end().code(), 0);
 }
 
+/// Static probes in the first bytes of functions, by their notes: in no process of the file is a patch where they are.
+#[test]
+fn static_probes_in_patched_functions() {
+    let Some(program) = program("probed_static").filter(|_| is_possible()) else { return };
+    let dir = lab::scratch();
+    let trace = dir.join("trace").display().to_string();
+    let session = start(&["graph", "-q", "--explain", "--on-full", "block", "-o", &trace], &program);
+    until_it_runs(&session, &program);
+    for round in 0..2 {
+        let (hits, out) =
+            probe(&format!("usdt:{program}:first:*"), &dir.join(format!("p{round}")).display().to_string());
+        assert_eq!(out.code(), 0, "{}", out.stderr);
+        assert_eq!(hits.keys().collect::<Vec<_>>(), ["behind", "first", "moved"], "{}", out.stderr);
+        assert!(!out.stderr.contains("patched"), "{}", out.stderr);
+    }
+    let (rounds, out) = end(session);
+    let calls = calls(&trace);
+    assert!(["s_behind", "s_first"].iter().all(|f| calls.get(*f) == Some(&rounds)), "{rounds}: {calls:?}");
+    assert!(!calls.contains_key("s_moved"), "{calls:?}");
+    assert!(out.stderr.contains("a static probe lies in the bytes that would be replaced"), "{}", out.stderr);
+}
+
 /// Several probes of one pattern, in a library, that are set after its functions were patched and before they are first called.
 #[test]
 fn probes_on_patched_functions_of_a_library() {
