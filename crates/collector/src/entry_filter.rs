@@ -3,8 +3,10 @@
 //! Invariant: each entry is delivered, is counted as filtered, or is no event of the session.
 
 use super::identity::{Asks, Identities, Known};
+use super::times::Times;
 use engine::heap::Entry;
 use engine::heap::classes::{self, Probe};
+use engine::request::enabling::Enabling;
 use engine::request::expression::{Expression, Filtered};
 use engine::request::heap_enabling::HeapEnabling;
 use engine::stats::Counts;
@@ -20,8 +22,7 @@ pub struct EntryFilter {
     /// The filter of all events.
     whole: Option<Arc<Expression>>,
     asks: Asks,
-    /// Since when the session runs, or is stopped: values of the time stamp counter, in order.
-    phases: Vec<(u64, bool)>,
+    times: Times,
     identities: Identities,
     /// By enabling.
     counts: Vec<Counts>,
@@ -53,7 +54,7 @@ impl EntryFilter {
             probes,
             whole,
             asks,
-            phases: vec![(0, running)],
+            times: Times::new(running),
             identities: Identities::default(),
             counts,
             filtered: Filtered { parts, ..Filtered::default() },
@@ -73,21 +74,21 @@ impl EntryFilter {
 
     /// From this moment on the session is stopped, or runs.
     pub fn switch(&mut self, tsc: u64, running: bool) {
-        let last = self.phases.last().map_or(0, |p| p.0);
-        self.phases.push((tsc.max(last), running));
+        self.times.switch(tsc, running);
+    }
+
+    /// From this moment on, in nanoseconds of the monotonic clock, there are no events of enablings that were taken away.
+    pub fn remove(&mut self, now: u64, all: &[Enabling]) {
+        self.times.remove(now, all);
     }
 
     /// Removes, from the first `n` entries, those of times in which the session is stopped. Returns how many are left. Times are values of
     /// the time stamp counter.
     pub fn without_stops(&self, entries: &mut Vec<Entry>, n: usize) -> usize {
-        if let [(_, true)] = self.phases[..] {
+        if self.times.always_runs() {
             return n;
         }
-        let is_stopped = |e: &mut Entry| {
-            let at = self.phases.partition_point(|p| p.0 <= e.time).max(1) - 1;
-            self.phases.get(at).is_some_and(|p| !p.1)
-        };
-        n - entries.extract_if(..n, is_stopped).count()
+        n - entries.extract_if(..n, |e| !self.times.runs_at(e.time)).count()
     }
 
     /// An entry of process `pid` as an event, if it is one that passes. `parent`: the process that [`engine::heap::What::Child`] is to name.
@@ -100,7 +101,9 @@ impl EntryFilter {
             classes::encode(&mut self.event, pid, entry, parent, false);
             return Some(&self.event);
         }
-        let (_, first) = self.probes.iter().find(|(_, e)| e.probe == probe)?;
+        let times = &self.times;
+        let is_of = |(id, e): &(u32, HeapEnabling)| e.probe == probe && times.has(*id, entry.time);
+        let (_, first) = self.probes.iter().find(|p| is_of(p))?;
         classes::encode(&mut self.event, pid, entry, parent, first.stack);
         let ev = Event::parse(&self.event).ok()?;
         let nobody = Known::default();
@@ -110,7 +113,7 @@ impl EntryFilter {
         };
         let whole = verdict(self.whole.as_deref(), &ev, who);
         let mut passes = false;
-        for ((_, e), n) in self.probes.iter().zip(&mut self.counts).filter(|((_, e), _)| e.probe == probe) {
+        for ((_, e), n) in self.probes.iter().zip(&mut self.counts).filter(|(p, _)| is_of(p)) {
             n.seen += 1;
             match (whole, verdict(e.filter.as_deref(), &ev, who)) {
                 (Verdict::Pass, Verdict::Pass) => {

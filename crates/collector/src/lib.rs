@@ -35,6 +35,7 @@ mod start;
 mod sums;
 mod tables;
 mod ticks;
+mod times;
 mod tree;
 mod tsc_clock;
 pub mod untraced;
@@ -311,7 +312,10 @@ impl Agent {
                 return Err(Error::failed(format!("-e '-{}'", gone.probe()), "no such function is traced", todo));
             }
         }
-        self.record_filter.select(sys::time::stamp().0, &selected);
+        let now = sys::time::stamp().0;
+        self.record_filter.select(now, &selected);
+        self.heap.iter_mut().for_each(|h| h.chosen.remove(sys::time::monotonic(), &enablings));
+        self.probes.iter_mut().for_each(|p| p.remove(now, &enablings));
         self.enablings = enablings;
         Ok(())
     }

@@ -1,13 +1,15 @@
 //! Records of probes in files: out of the runs of threads, as events.
 //!
 //! Invariant: each record of a probe becomes an event of each enabling that has the place, is counted as filtered there, or is no event of the
-//! session, because that was stopped.
+//! session, because that was stopped, or the enabling taken away.
 
 use super::identity::{Asks, Identities, Known as Who};
 use super::module::Known;
 use super::points::{Part, Taken};
+use super::times::Times;
 use abi::values::{CUT, ENDS, FAULT, LENGTH, NULL};
 use engine::pipeline::backend::Deliver;
+use engine::request::enabling::Enabling;
 use engine::request::expression::Filtered;
 use engine::request::functions::Probes;
 use engine::request::probe_enabling::{ProbeEnabling, Source};
@@ -35,8 +37,7 @@ pub struct ProbeEvents {
     files: Vec<(u32, Arc<Known>)>,
     asks: Asks,
     identities: Identities,
-    /// Since when the session runs, or is stopped: values of the time stamp counter, in order.
-    phases: Vec<(u64, bool)>,
+    times: Times,
     /// By enabling.
     counts: Vec<Counts>,
     filtered: Filtered,
@@ -63,7 +64,7 @@ impl ProbeEvents {
             files: Vec::new(),
             asks,
             identities: Identities::default(),
-            phases: vec![(0, running)],
+            times: Times::new(running),
             filtered: Filtered::default(),
             last: HashMap::new(),
             event: Vec::new(),
@@ -92,13 +93,12 @@ impl ProbeEvents {
 
     /// From this moment on, a value of the time stamp counter, the session is stopped, or runs.
     pub fn switch(&mut self, tsc: u64, running: bool) {
-        let last = self.phases.last().map_or(0, |p| p.0);
-        self.phases.push((tsc.max(last), running));
+        self.times.switch(tsc, running);
     }
 
-    fn runs_at(&self, tsc: u64) -> bool {
-        let at = self.phases.partition_point(|p| p.0 <= tsc).max(1) - 1;
-        self.phases.get(at).is_some_and(|p| p.1)
+    /// From this moment on there are no events of enablings that were taken away.
+    pub fn remove(&mut self, tsc: u64, all: &[Enabling]) {
+        self.times.remove(tsc, all);
     }
 
     /// What was counted of each enabling, by number. `lost` are records that were of probes; of several, nobody knows which.
@@ -146,7 +146,7 @@ impl ProbeEvents {
             };
             taken += 1;
             let tsc = u64::from(high) << 32 | u64::from(time(head));
-            if !self.runs_at(tsc) {
+            if !self.times.runs_at(tsc) {
                 continue;
             }
             let tid = run.tid();
@@ -154,21 +154,28 @@ impl ProbeEvents {
             self.last.insert(tid, at);
             let (_, mut values) = if word(head) & VALUES != 0 { parts_of(record) } else { (plain, &[][..]) };
             for part in file.points.get(nth).map_or(&[][..], |p| &p.parts) {
-                self.deliver(part, (run.pid, tid, at), &mut values, each);
+                self.deliver(part, (run.pid, tid, at, tsc), &mut values, each);
             }
         }
         taken
     }
 
-    /// Delivers an event of an enabling, if its filter passes. `values` loses what it takes.
-    fn deliver(&mut self, part: &Part, (pid, tid, time): (u32, u32, u64), values: &mut &[u8], each: &mut dyn Deliver) {
+    /// Delivers an event of an enabling that has not been taken away by then, if its filter passes. `values` loses what it takes.
+    fn deliver(
+        &mut self,
+        part: &Part,
+        (pid, tid, time, tsc): (u32, u32, u64, u64),
+        values: &mut &[u8],
+        each: &mut dyn Deliver,
+    ) {
         let Some(layout) = events::registry::layout(part.schema.id) else { return };
         let mut event = std::mem::take(&mut self.event);
         let mut arguments = std::mem::take(&mut self.arguments);
         let nobody = Who::default();
         let who = if self.asks.any() { self.identities.of((pid, tid), time, self.asks) } else { &nobody };
         encode_event(&mut event, &mut arguments, (part, layout, who), (pid, tid, time), values);
-        let passes = self.passes(part, &event, (pid, tid, time));
+        let is_there = self.probes.get(part.enabling).is_some_and(|(id, _)| self.times.has(*id, tsc));
+        let passes = is_there && self.passes(part, &event, (pid, tid, time));
         if passes {
             each.event(StreamId::new(Scope::Thread(tid), ENABLING), &event);
         }

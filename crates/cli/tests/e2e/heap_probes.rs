@@ -140,7 +140,7 @@ fn what_is_allocated_while_a_session_is_stopped_is_no_event() {
         assert_eq!((of("recorded"), of("seen") - of("filtered")), (45, 45), "{status}");
         assert_eq!((&status["enablings"][0]["recorded"], &status["dropped"]), (&45.into(), &0.into()), "{status}");
         room.refuses(&["set", "h", "-e", "+heap:free"], 125, "stay as they are");
-        room.refuses(&["set", "h", "-e", "-heap:malloc"], 125, "stay as they are");
+        room.refuses(&["set", "h", "-e", "-heap:malloc"], 2, "nothing would be enabled");
         room.does(&["stop", "h"]);
         p.make("large", 3000);
         assert_eq!(p.end().code(), 0);

@@ -261,6 +261,45 @@ fn static_probes_join_too() {
         p.make("work", 9);
         answered(room, 3);
         assert_eq!(recorded(room, &probe), 3);
+        // Taken away by its name, or by its filter, whoever serves it, and added again.
+        room.refuses(&["set", "a", "-e", &format!("-{probe} /args.arg0 > 2/")], 125, "no such probe is enabled");
+        room.does(&["set", "a", "-e", "+heap:malloc", "-e", &format!("-{probe}")]);
+        p.make("threads", 1);
+        p.make("mark", 5);
+        answered(room, 5);
+        lab::until("allocations", || recorded(room, "heap:malloc") > 0);
+        room.does(&["set", "a", "-e", "-heap:*"]);
+        let allocated = recorded(room, "heap:malloc");
+        p.make("threads", 1);
+        answered(room, 6);
+        room.refuses(&["set", "a", "-e", &format!("-{probe}")], 125, "no such probe is enabled");
+        room.does(&["set", "a", "-e", &format!("+{probe}")]);
+        p.make("mark", 2);
+        answered(room, 7);
+        until(room, &probe, 3 + 2);
+        room.does(&["set", "a", "-e", &format!("-{probe}"), "-e", "+getppid"]);
+        p.make("mark", 6);
+        answered(room, 8);
+        assert_eq!((recorded(room, &probe), recorded(room, "heap:malloc")), (3 + 2, allocated));
+        end(lab);
+    });
+}
+
+/// Calls join functions where a session was started for both.
+#[test]
+fn calls_join_a_session_of_functions() {
+    each_way(&["-e", "none", "-e", "function:work"], |mut lab, _| {
+        let Lab { room, program: p, .. } = &mut lab;
+        p.make("work", 5);
+        until(room, "function:work", 2 * 5);
+        room.does(&["set", "a", "-e", "+write"]);
+        p.make("work", 3);
+        answered(room, 1);
+        until(room, "function:work", 2 * (5 + 3));
+        room.does(&["set", "a", "-e", "-write"]);
+        p.make("work", 1);
+        until(room, "function:work", 2 * (5 + 3 + 1));
+        answered(room, 1);
         end(lab);
     });
 }

@@ -50,6 +50,7 @@ impl File {
             captures: false,
             points: &[],
             stops: &[],
+            statics: &self.tables.statics,
             hooks: &[],
         })
     }

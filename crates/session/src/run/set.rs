@@ -65,7 +65,9 @@ impl Run {
                     continue;
                 }
             }
-            if let Some(name) = request.names.iter().find(|n| n.starts_with(PROVIDER)) {
+            let of_heap =
+                |n: &&String| n.starts_with(PROVIDER) && (change != Change::Remove || self.plan.has_consumer());
+            if let Some(name) = request.names.iter().find(of_heap) {
                 let todo = "name it when the recording starts";
                 return Err(Error::failed(format!("-e {name}"), "probes of the heap stay as they are", todo));
             }
@@ -76,9 +78,10 @@ impl Run {
             let is_probe =
                 |n: &String| parse::is_probe(n) || change == Change::Remove && enabled(&all, n, None).is_ok();
             let (probes, names): (Vec<String>, Vec<String>) = request.names.iter().cloned().partition(is_probe);
-            let others = !names.is_empty() || change != Change::Replace && !probes.is_empty();
+            let others = !names.is_empty() || change == Change::Add && !probes.is_empty();
             if self.plan.backend == Backend::Agent && others {
-                let todo = "record another session beside this one";
+                let todo =
+                    "record another session beside this one; one that is started with -e none too takes calls later";
                 let what = self.plan.functions.as_ref().map_or("functions", Functions::what);
                 return Err(Error::failed(format!("-e {text}"), format!("the session records {what}"), todo));
             }
@@ -101,8 +104,12 @@ impl Run {
                 Change::Remove => {
                     for name in probes {
                         let found = enabled(&all, &name, request.filter.as_deref())?;
-                        self.only_in_kernel("the probe")?;
-                        all.iter_mut().filter(|e| found.contains(&e.id)).for_each(|e| e.removed = true);
+                        for e in all.iter_mut().filter(|e| found.contains(&e.id)) {
+                            if e.probe().is_some() {
+                                self.only_in_kernel("the probe")?;
+                            }
+                            e.removed = true;
+                        }
                     }
                 }
             }
@@ -234,7 +241,7 @@ impl Run {
         }
         returns::guard(&mut probes, &self.plan.target, named.force)?;
         for probe in &probes {
-            if enabled_probes(all).any(|(_, e)| e.label() == probe.label()) {
+            if enabled_probes(all).any(|e| e.label() == probe.label()) {
                 let todo = "take it away first, or give it another filter";
                 return Err(Error::failed(format!("-e +{}", probe.name), "it is enabled already", todo));
             }
@@ -291,21 +298,22 @@ fn change_functions(change: Change, request: &Request, all: &mut Vec<Enabling>) 
     Ok(())
 }
 
-/// The probes that are enabled, with their numbers.
-fn enabled_probes(all: &[Enabling]) -> impl Iterator<Item = (u32, &Arc<ProbeEnabling>)> {
-    all.iter().filter(|e| e.is_live()).filter_map(|e| Some((e.id, e.probe()?)))
+/// The probes that are enabled, whoever serves them, but for calls and functions.
+fn enabled_probes(all: &[Enabling]) -> impl Iterator<Item = &Enabling> {
+    all.iter().filter(|e| e.is_live() && matches!(e.what, What::Probe(_) | What::InProcess(_) | What::Heap(_)))
 }
 
 /// The numbers of the enabled probes that a name matches, and a filter where one is given.
 fn enabled(all: &[Enabling], name: &str, filter: Option<&str>) -> Result<Vec<u32>> {
     let label = filter.map(|filter| format!("{name} /{filter}/"));
-    let is_it = |e: &ProbeEnabling| match &label {
+    let is_it = |e: &&Enabling| match &label {
         Some(label) => e.label() == *label,
-        None => glob(name.as_bytes(), e.name.as_bytes()),
+        None => glob(name.as_bytes(), e.name().as_bytes()),
     };
-    let found: Vec<u32> = enabled_probes(all).filter(|(_, e)| is_it(e)).map(|(id, _)| id).collect();
+    let found: Vec<u32> = enabled_probes(all).filter(is_it).map(|e| e.id).collect();
     if found.is_empty() {
-        let near = nearest(name, enabled_probes(all).map(|(_, e)| e.name.as_str()));
+        let names: Vec<_> = enabled_probes(all).map(Enabling::name).collect();
+        let near = nearest(name, names.iter().map(|n| &**n));
         let todo = match near.is_empty() {
             true => "see 'trapline session status'".to_string(),
             false => format!("did you mean {}?", near.join(", ")),
