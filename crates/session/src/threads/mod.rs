@@ -116,14 +116,22 @@ pub fn run(ask: &Ask) -> Result<u8> {
     Ok(0)
 }
 
+/// How long threads that were stopped may take to wait again, and how often that is looked at.
+const RETURN: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The deadlocks without those that are likely only and have come to an end in a moment: threads pass locks on all the time.
 fn still(mut deadlocks: Vec<Deadlock>) -> Vec<Deadlock> {
     const MOMENT: Duration = Duration::from_millis(20);
     if deadlocks.iter().any(|d| d.likely) {
-        let switches = |d: &Deadlock| -> Vec<Option<u64>> {
-            let of = |tid: &i32| proc::switches(proc::process_of(*tid).unwrap_or(*tid), *tid);
-            d.circle.iter().map(of).collect()
-        };
+        let of_process = |tid: &i32| proc::process_of(*tid).unwrap_or(*tid);
+        let of = |tid: &i32| proc::switches(of_process(tid), *tid);
+        let switches = |d: &Deadlock| -> Vec<Option<u64>> { d.circle.iter().map(of).collect() };
+        // Those that were stopped for their stacks go back into their calls as soon as a processor is free.
+        let waits = |tid: &i32| proc::state(of_process(tid), *tid) != Some('R');
+        let looks = (0..RETURN.as_millis() / LOOK.as_millis())
+            .take_while(|_| !deadlocks.iter().filter(|d| d.likely).all(|d| d.circle.iter().all(waits)));
+        looks.for_each(|_| std::thread::sleep(LOOK));
         let before: Vec<_> = deadlocks.iter().map(switches).collect();
         std::thread::sleep(MOMENT);
         let mut before = before.into_iter();
