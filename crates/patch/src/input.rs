@@ -84,9 +84,6 @@ pub struct Module<'b> {
     pub hooks: &'b [(Hook, u64)],
 }
 
-/// Bytes of a function's beginning that a patch may lie in.
-const NEAR: u64 = 2 * JUMP as u64;
-
 /// Whether one of these sorted addresses is among the bytes from an address on.
 fn is_within(addresses: &[u64], from: u64, bytes: u64) -> bool {
     let next = addresses.partition_point(|a| *a < from);
@@ -101,17 +98,12 @@ impl<'b> Module<'b> {
 
     /// Whether a debugger would put a breakpoint behind the prologue of a function at an address, so near that a patch may lie across it.
     pub(crate) fn stops_near(&self, address: u64) -> bool {
-        is_within(self.stops, address.saturating_add(1), NEAR - 1)
+        is_within(self.stops, address.saturating_add(1), 2 * JUMP as u64 - 1)
     }
 
     /// Whether a debugger would put a breakpoint into a patch at an address, behind its first byte.
     pub(crate) fn stops_in(&self, at: u64) -> bool {
         is_within(self.stops, at.saturating_add(1), JUMP as u64 - 1)
-    }
-
-    /// Whether there is a static probe so near behind the beginning of a function that a patch may lie across it.
-    pub(crate) fn statics_near(&self, address: u64) -> bool {
-        is_within(self.statics, address, NEAR)
     }
 
     /// Whether a static probe's instruction lies in a patch at an address. What the kernel executes for a probe there is the file's, and

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A patch lies behind the function's first instruction where it can ([`crate::first`]), so that probes and breakpoints at the function
-//! and the patch do not touch each other's bytes; else at it. It lies further on where it would lie across a debugger's breakpoint.
+//! and the patch do not touch each other's bytes; else at it. It lies further on where it would lie across a debugger's breakpoint
+//! or a static probe.
 
 use crate::Refusal;
 use crate::first::{First, Undo, first, prologue};
@@ -103,7 +104,7 @@ struct Candidate<'b> {
 }
 
 impl Candidate<'_> {
-    /// A place that a patch can always be tried at: the last, but for those that are there for a debugger's sake.
+    /// A place that a patch can always be tried at: the last, but for those further on in the prologue.
     fn last(&self) -> u64 {
         let mut places = self.places.iter().map(|(place, _)| place).rev();
         places.find(|place| place.repeated <= 1).map_or(self.function.address, |place| place.at)
@@ -336,13 +337,13 @@ fn candidate<'b>(module: &Module<'b>, function: Function, needs_frame: bool) -> 
     let kept = first(address, bytes).filter(|k| k.keeps_arguments || may_write);
     let behind = kept.map(|kept| (kept.len, Some(kept)));
     // More of a prologue stays only for a debugger's breakpoint or a static probe.
-    let has_static = module.statics_near(address);
+    let has_static = kept.is_some_and(|kept| module.statics_in(address.wrapping_add(kept.len as u64)));
     let prologue = if module.stops_near(address) || has_static { prologue(address, bytes) } else { Vec::new() };
     let may_stay = |kept: &First| kept.keeps_arguments || may_write;
     let prologue = prologue.into_iter().filter(may_stay).map(|kept| (kept.len, Some(kept)));
     // Where a program may demand it, an endbr64 stays in front in any case. For a static probe's sake alone, the first instruction is not
     // replaced: other tools' probes of the function would be lost for it.
-    let stays = bytes.starts_with(&ENDBR64) || has_static && kept.is_some();
+    let stays = bytes.starts_with(&ENDBR64) || has_static;
     let front = if stays { None } else { Some((0, None)) };
     for (skipped, kept) in behind.into_iter().chain(prologue).chain(front) {
         match room(module, address, rest, (size, skipped)) {

@@ -4,7 +4,7 @@ use abi::message::Hook;
 use abi::stub::Variant;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Register};
 use patch::link::{Beside, Inside, LinkError, Linked, Places, link};
-use patch::{Frame, Function, Module, Plan, Segment};
+use patch::{Frame, Function, Module, Plan, Refusal, Segment};
 
 const CODE: u64 = 0x1000;
 const AREA: u64 = 0x1_0000;
@@ -61,6 +61,19 @@ fn check_thunk(linked: &Linked, address: u64) {
     assert_eq!(linked.inside(address), Some(Inside::Other));
 }
 
+/// Where the patch of a function with these bytes begins, from its first one on; else why it has none.
+fn place(bytes: &[u8; 16], stops: &[u64], statics: &[u64]) -> Result<u64, Refusal> {
+    let plan = Plan::new(&Module {
+        segments: &[Segment { address: CODE, bytes }],
+        functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
+        frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
+        stops,
+        statics,
+        ..Module::default()
+    });
+    plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
+}
+
 /// Where a patch begins is chosen so that a debugger's breakpoint is at its first byte, or not in it.
 #[test]
 fn a_patch_lies_beside_a_debugger_s_breakpoint() {
@@ -72,16 +85,7 @@ fn a_patch_lies_beside_a_debugger_s_breakpoint() {
         [0x55, 0x48, 0x89, 0xe5, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x5d, 0xc3, 0x90, 0x90, 0x90];
     const JUMPS: [u8; 16] =
         [0x55, 0x48, 0x89, 0xe5, 0x53, 0x89, 0xfb, 0x90, 0x90, 0x90, 0x5b, 0x5d, 0x90, 0x90, 0xeb, 0xf4];
-    let patched = |bytes: &[u8; 16], stop: u64| {
-        let plan = Plan::new(&Module {
-            segments: &[Segment { address: CODE, bytes }],
-            functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
-            frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
-            stops: &[CODE - 1, CODE + stop, CODE + 99],
-            ..Module::default()
-        });
-        plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
-    };
+    let patched = |bytes: &[u8; 16], stop: u64| place(bytes, &[CODE - 1, CODE + stop, CODE + 99], &[]);
     assert_eq!([0, 2, 7, 9].map(|stop| patched(&PUSHES, stop)), [Ok(2); 4]);
     assert_eq!([4, 5].map(|stop| patched(&PUSHES, stop)), [Ok(4), Ok(5)], "more of the pushes stay");
     // mov rbx, rdi; …
@@ -89,7 +93,7 @@ fn a_patch_lies_beside_a_debugger_s_breakpoint() {
     other[..3].copy_from_slice(&[0x48, 0x89, 0xfb]);
     assert_eq!([3, 4, 5].map(|stop| patched(&other, stop).is_ok()), [false, false, true]);
     assert_eq!([0, 1, 4, 5].map(|stop| patched(&FRAME, stop)), [Ok(1), Ok(1), Ok(4), Ok(0)]);
-    assert_eq!([0, 4].map(|stop| patched(&JUMPS, stop)), [Err(patch::Refusal::JumpInside); 2]);
+    assert_eq!([0, 4].map(|stop| patched(&JUMPS, stop)), [Err(Refusal::JumpInside); 2]);
 }
 
 /// Other tools' probes lie in no patch, not at its first byte either, and the first instruction is not replaced for them.
@@ -101,21 +105,16 @@ fn a_patch_lies_beside_a_static_probe() {
     // inc edi; nop …: its first instruction cannot stay
     let mut other = [0x90; 16];
     other[..2].copy_from_slice(&[0xff, 0xc7]);
+    // sub rsp, 0x1128; nop …: its first instruction is longer than a jump
+    let mut far = [0x90; 16];
+    far[..7].copy_from_slice(&[0x48, 0x81, 0xec, 0x28, 0x11, 0, 0]);
     // nop …: the probe is the first instruction
     let nops = [0x90; 16];
-    let patched = |bytes: &[u8; 16], at: u64| {
-        let plan = Plan::new(&Module {
-            segments: &[Segment { address: CODE, bytes }],
-            functions: &[Function { address: CODE, size: 16, number: 0, refusal: None }],
-            frames: &[Frame { start: CODE, len: 16, is_as_called: true }],
-            statics: &[CODE - 1, CODE + at, CODE + 99],
-            ..Module::default()
-        });
-        plan.sites.first().map(|site| site.address - CODE).ok_or_else(|| plan.refusals[0].1)
-    };
+    let patched = |bytes: &[u8; 16], at: u64| place(bytes, &[], &[CODE - 1, CODE + at, CODE + 99]);
     assert_eq!([5, 6, 7].map(|at| patched(&PUSHES, at)), [Ok(6), Ok(7), Ok(2)]);
     assert_eq!([0, 1, 5].map(|at| patched(&nops, at)), [Ok(1), Ok(2), Ok(6)]);
-    assert_eq!([2, 5].map(|at| patched(&other, at)), [Err(patch::Refusal::StaticProbe), Ok(0)]);
+    assert_eq!([2, 5].map(|at| patched(&other, at)), [Err(Refusal::StaticProbe), Ok(0)]);
+    assert_eq!([6, 11].map(|at| patched(&far, at)), [Ok(7), Err(Refusal::StaticProbe)]);
 }
 
 #[test]

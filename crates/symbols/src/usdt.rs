@@ -77,28 +77,24 @@ const MAX_ARGS: usize = 12;
 
 /// The static probes of a file, in the order of the file. Damaged notes end the list.
 pub fn of(elf: &Elf) -> Vec<Static> {
-    let mut found = Vec::new();
-    let mut notes = elf.notes.as_slice();
-    while let Some((text, rest)) = note(notes)
-        && found.len() < MAX_PROBES
-    {
-        found.extend(text.and_then(|t| probe(t, elf)));
-        notes = rest;
-    }
-    found
+    texts(&elf.notes).filter_map(|text| probe(text, elf)).take(MAX_PROBES).collect()
 }
 
 /// The addresses of the static probes in a file's notes, sorted; damaged notes end them. `base`: the address of `.stapsdt.base`.
-pub(crate) fn addresses(mut notes: &[u8], base: Option<u64>) -> Vec<u64> {
-    let mut found = Vec::new();
-    while let Some((text, rest)) = note(notes)
-        && found.len() < MAX_PROBES
-    {
-        found.extend(text.and_then(|text| address(text, base)));
-        notes = rest;
-    }
+pub(crate) fn addresses(notes: &[u8], base: Option<u64>) -> Vec<u64> {
+    let mut found: Vec<u64> = texts(notes).filter_map(|text| address(text, base)).take(MAX_PROBES).collect();
     found.sort_unstable();
     found
+}
+
+/// The contents of the notes that are probes'.
+fn texts(mut notes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let next = move || {
+        let (text, rest) = note(notes)?;
+        notes = rest;
+        Some(text)
+    };
+    std::iter::from_fn(next).flatten()
 }
 
 /// Where a probe is.

@@ -261,7 +261,7 @@ fn static_probes_join_too() {
         p.make("work", 9);
         answered(room, 3);
         assert_eq!(recorded(room, &probe), 3);
-        // Taken away by its name, or by its filter, whoever serves it, and added again.
+        // Removed by its name, not by another filter, and added again.
         room.refuses(&["set", "a", "-e", &format!("-{probe} /args.arg0 > 2/")], 125, "no such probe is enabled");
         room.does(&["set", "a", "-e", "+heap:malloc", "-e", &format!("-{probe}")]);
         p.make("threads", 1);

@@ -298,7 +298,7 @@ fn change_functions(change: Change, request: &Request, all: &mut Vec<Enabling>) 
     Ok(())
 }
 
-/// The probes that are enabled, whoever serves them, but for calls and functions.
+/// The enabled probes of all backends, without calls and functions.
 fn enabled_probes(all: &[Enabling]) -> impl Iterator<Item = &Enabling> {
     all.iter().filter(|e| e.is_live() && matches!(e.what, What::Probe(_) | What::InProcess(_) | What::Heap(_)))
 }

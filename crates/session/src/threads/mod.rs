@@ -23,7 +23,7 @@ use files::Lock;
 use holders::{End, Holders, name_of, process};
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::proc;
 use unprivileged::threads::{Missing, ReadRegisters, Reader, Thread};
 use views::Options;
@@ -117,7 +117,7 @@ pub fn run(ask: &Ask) -> Result<u8> {
 }
 
 /// How long threads that were stopped may take to wait again, and how often that is looked at.
-const RETURN: Duration = Duration::from_secs(1);
+const RETURN: Duration = Duration::from_millis(300);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The deadlocks without those that are likely only and have come to an end in a moment: threads pass locks on all the time.
@@ -129,9 +129,10 @@ fn still(mut deadlocks: Vec<Deadlock>) -> Vec<Deadlock> {
         let switches = |d: &Deadlock| -> Vec<Option<u64>> { d.circle.iter().map(of).collect() };
         // Those that were stopped for their stacks go back into their calls as soon as a processor is free.
         let waits = |tid: &i32| proc::state(of_process(tid), *tid) != Some('R');
-        let looks = (0..RETURN.as_millis() / LOOK.as_millis())
-            .take_while(|_| !deadlocks.iter().filter(|d| d.likely).all(|d| d.circle.iter().all(waits)));
-        looks.for_each(|_| std::thread::sleep(LOOK));
+        let until = Instant::now() + RETURN;
+        while Instant::now() < until && !deadlocks.iter().filter(|d| d.likely).all(|d| d.circle.iter().all(waits)) {
+            std::thread::sleep(LOOK);
+        }
         let before: Vec<_> = deadlocks.iter().map(switches).collect();
         std::thread::sleep(MOMENT);
         let mut before = before.into_iter();
