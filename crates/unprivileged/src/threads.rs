@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::io;
 use sys::proc::{self, Doing};
 use sys::processors::Processors;
-use sys::ptrace::{self, Change};
+use sys::ptrace::{self, Change, FrameRegisters};
 use unwind::Ended;
 use unwind::walk::{Registers, Walk};
 
@@ -280,9 +280,11 @@ impl Reader {
                         registers[number] = *value;
                     }
                 }
-                let unknown_bp = thread.walk(code, pc, registers);
-                partly = unknown_bp && matches!(thread.ended, Ended::ReadFault | Ended::NoRow | Ended::Unknown);
-                if partly {
+                let unknown_bp = thread.walk(code, pc, registers, None);
+                let needs_bp = unknown_bp && matches!(thread.ended, Ended::ReadFault | Ended::NoRow | Ended::Unknown);
+                // The shadow stack of a thread in functions that are traced is found by its `fs` base.
+                partly = needs_bp || thread.ended == Ended::Stub;
+                if needs_bp {
                     thread.ended = Ended::NotStopped;
                 }
             }
@@ -319,12 +321,12 @@ impl Reader {
         }
         let began = sys::time::monotonic();
         match stopped(tid) {
-            Ok((pc, registers, stack)) => {
+            Ok((FrameRegisters { pc, by_number, fs_base }, stack)) => {
                 self.stopped += sys::time::monotonic().saturating_sub(began);
                 self.stops += 1;
                 thread.call = in_call.map(|call| in_flight(pid, tid, call, false));
-                (thread.sp, thread.stack) = (registers[7], stack);
-                thread.walk(code, pc, registers);
+                (thread.sp, thread.stack) = (by_number[7], stack);
+                thread.walk(code, pc, by_number, Some(fs_base));
             }
             Err(_) if whole => {}
             Err(e) => thread.missing = Some(Missing::Refused(e.to_string())),
@@ -385,7 +387,7 @@ fn copy(tid: i32, sp: u64) -> Vec<u8> {
 }
 
 /// The registers and the stack of a thread, which is stopped meanwhile.
-fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
+fn stopped(tid: i32) -> io::Result<(FrameRegisters, Vec<u8>)> {
     ptrace::seize(tid, 0)?;
     ptrace::interrupt(tid)?;
     let change = loop {
@@ -396,7 +398,7 @@ fn stopped(tid: i32) -> io::Result<(u64, [u64; 16], Vec<u8>)> {
         }
     };
     let Change::Stopped(signal, event) = change else { return Err(io::ErrorKind::NotFound.into()) };
-    let found = ptrace::frame_registers(tid).map(|r| (r.pc, r.by_number, copy(tid, r.by_number[7])));
+    let found = ptrace::frame_registers(tid).map(|r| (r, copy(tid, r.by_number[7])));
     // A signal that was about to be delivered is delivered.
     ptrace::detach(tid, if event == 0 { signal } else { 0 })?;
     found
@@ -424,10 +426,10 @@ impl Thread {
     }
 
     /// Walks its stack; says whether rbp was still unknown where the walk ended.
-    fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16]) -> bool {
+    fn walk(&mut self, code: &Code, pc: u64, registers: [u64; 16], fs_base: Option<u64>) -> bool {
         let (bp, sp) = (registers[6], registers[7]);
         self.registers = registers;
-        let shadow = ShadowStack::new(self.tid, None);
+        let shadow = ShadowStack::new(self.tid, fs_base);
         let target = Copied { tid: self.tid, sp, registers, copy: &self.stack, code: Some(code), reads: 0, shadow };
         let mut walk = Walk::new(target, Registers { pc, sp, bp }, unwind::stack::MAX_FRAMES);
         self.frames = walk.by_ref().map(|frame| frame.0).collect();

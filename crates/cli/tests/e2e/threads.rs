@@ -71,6 +71,39 @@ impl Place {
     }
 }
 
+/// Functions that a session traces return to stubs: who may stop a thread sees through that, others say why they do not.
+#[test]
+fn a_thread_in_traced_functions_has_its_callers() {
+    let Some(program) = testkit::compiled("waits", "waits.c", &["-fno-inline"]) else { return };
+    for user in [User::Me, User::Nobody] {
+        let trace = lab::scratch();
+        let session = ["graph", "-o", trace.join("t").to_str().expect("text"), "--", &program].map(String::from);
+        let mut running = lab::start(&mut lab::trapline(user, &session));
+        let mut pid = 0;
+        let mut found = Value::Null;
+        lab::until("it waits", || {
+            running.must_run();
+            let own = running.pid();
+            let children = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+            pid = children.trim().parse().unwrap_or(0);
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            if name.trim() != "waits" {
+                return false;
+            }
+            found = json(user, pid);
+            found["processes"][0]["threads"][0]["call"].as_str().is_some_and(|call| call.contains("pause"))
+        });
+        let whole = functions(&found["processes"][0]["threads"][0]).join(" ");
+        assert!(whole.contains("inner outer main"), "{user:?}: {found}");
+        assert!(whole.ends_with("_start"), "{user:?}: {found}");
+        let text = stacks(user, pid, &["--no-stop"]).out();
+        let why = "the callers of functions that are traced are in the agent's memory, and --no-stop is given";
+        assert!(text.contains(why), "{user:?}: {text}");
+        lab::kill("KILL", pid.into());
+        running.end();
+    }
+}
+
 /// The program as this user, once all of its threads wait for one another.
 fn deadlocked(user: User, place: Place, program: &str) -> (Running, u32, Value) {
     let (mut running, pid) = place.start(user, &[program]);

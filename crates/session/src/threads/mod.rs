@@ -327,16 +327,23 @@ fn polled(tid: i32, address: u64, count: u64) -> Vec<i32> {
     bytes[..n].chunks_exact(8).map(fd).filter(|fd| *fd >= 0).collect()
 }
 
+/// What would say where the last frame was called from.
+fn kept(t: &Thread) -> &'static str {
+    match t.ended {
+        unwind::Ended::Stub => "the callers of functions that are traced are in the agent's memory",
+        _ => "the callers are kept in rbp",
+    }
+}
+
 /// Why a stack is not whole.
 fn incomplete(t: &Thread) -> Option<String> {
     use unwind::Ended;
     Some(match &t.missing {
         Some(Missing::NotRestarted) => {
-            "the callers are kept in rbp, which only a stop of the thread could read: this call would fail with EINTR"
-                .into()
+            format!("{}, which only a stop of the thread could read: this call would fail with EINTR", kept(t))
         }
         Some(Missing::NotStopped) if t.frames.is_empty() => "it runs, and --no-stop is given: no stack".into(),
-        Some(Missing::NotStopped) => "the callers are kept in rbp, and --no-stop is given".into(),
+        Some(Missing::NotStopped) => format!("{}, and --no-stop is given", kept(t)),
         Some(Missing::Refused(why)) => match t.state {
             't' => "it is stopped by another tracer: its callers are not known".into(),
             _ => format!("it cannot be stopped: {why}"),
