@@ -187,15 +187,31 @@ static void install(const char *path) {
 }
 
 /* What the records say: calls, the deepest one, and whether they nest. */
-static uint64_t calls, open_calls;
+static uint64_t calls, open_calls, callers;
+extern char __executable_start[], etext[];
+static int is_code(uint64_t address) {
+    return (address >= (uint64_t)__executable_start && address < (uint64_t)etext) || is_stub_return(address);
+}
+
 static int is_nested(int longjmps) {
     static uint32_t stack[1 << 16];
     uint64_t depth = 0, n = thread.cur ? (thread.cur - (uint64_t)records) / 8 : 0;
-    calls = 0;
+    calls = callers = 0;
     for (uint64_t i = 0; i < n; i++) {
         uint32_t word = records[i].word;
         if (word == 1)
             continue;
+        if (word == CALLER) {
+            /* Behind it are 14 bytes: a return address and its place; then comes the entry. */
+            uint64_t address = *(uint64_t *)(records + i + 1), place = *(uint64_t *)(records + i + 2);
+            if ((address & 0xffff) != 14 || !is_code(address >> 16) || labs((long)(place - (uint64_t)&word)) > 1 << 23)
+                return printf("record %lu: called from %lx at %lx\n", i, address >> 16, place), 0;
+            i += 2;
+            if (i + 1 >= n || !records[i + 1].word || records[i + 1].word & 1)
+                return printf("record %lu: no entry behind it\n", i), 0;
+            callers++;
+            continue;
+        }
         if (word == 0)
             return printf("a gap at %lu\n", i), 0;
         if (!(word & 1)) {
@@ -210,6 +226,8 @@ static int is_nested(int longjmps) {
             return printf("record %lu: exit of %u, not of the last call\n", i, word >> 1), 0;
     }
     open_calls = depth;
+    if (variant == CALLERS && callers != calls)
+        return printf("%lu calls, %lu callers\n", calls, callers), 0;
     return 1;
 }
 
@@ -223,17 +241,14 @@ static void settle(ucontext_t *context) {
     for (const struct again *a = layout->again; a->end; a++)
         if (offset >= a->start && offset < a->end) {
             *pc = stub + a->at;
+            if (layout->commit[0].bytes > 8 && thread.cur && thread.cur + layout->commit[0].bytes <= thread.end)
+                memset((char *)thread.cur + 8, 0, layout->commit[0].bytes - 8);
             if (thread.base)
                 thread.top_slot = slot_of(thread.top);
         }
     for (const struct commit *c = layout->commit; c->next; c++)
         if (offset == c->at)
-            thread.cur += 8, *pc = stub + c->next;
-}
-
-extern char __executable_start[], etext[];
-static int is_code(uint64_t address) {
-    return (address >= (uint64_t)__executable_start && address < (uint64_t)etext) || is_stub_return(address);
+            thread.cur += c->bytes, *pc = stub + c->next;
 }
 
 /* Where the frame of a stub is. */
@@ -272,6 +287,13 @@ static void on_step(int sig, siginfo_t *info, void *context) {
     if (steps++ != step_at)
         return;
     settle(c);
+    /* Of what is begun anew, nothing is left that a record before it would be followed by. */
+    for (struct record *r = (struct record *)thread.cur; r && r < (struct record *)thread.cur + 4; r++)
+        if (r->word) {
+            printf("step %ld: a word at %ld behind the records\n", step_at, (long)(r - (struct record *)thread.cur));
+            fflush(stdout);
+            _exit(3);
+        }
     c->uc_mcontext.gregs[REG_EFL] &= ~0x100l; /* The rest is as in the first run. */
     if (traced_small(1) != traced_small(1))
         abort();

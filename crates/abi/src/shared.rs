@@ -100,8 +100,8 @@ pub struct Control {
     pub scale: u64,
     /// Which memory of the collector's this is. Never changes.
     pub number: u32,
-    /// 0.
-    pub reserved: u32,
+    /// 1: records say where functions were called from ([`crate::caller`]). Never changes.
+    pub callers: AtomicU32,
     /// Where the table of the process's threads is ([`crate::thread::slot`]), and where the number of its slots is, 4 bytes; behind that is the
     /// number of the memory that the process has. The collector finds calls there whose entries are not written yet.
     pub threads: AtomicU64,

@@ -19,18 +19,20 @@ pub enum Variant {
     Called = 5,
     /// Calls are counted, and what is wanted of their durations.
     Measured = 6,
+    /// As [`Variant::Paired`], and before the record of the entry one of where the function was called from ([`crate::caller`]).
+    Callers = 7,
 }
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Variant; 7] = {
-        use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};
-        [Paired, Timed, Entry, Count, CountTimed, Called, Measured]
+    pub const ALL: [Variant; 8] = {
+        use Variant::{Called, Callers, Count, CountTimed, Entry, Measured, Paired, Timed};
+        [Paired, Timed, Entry, Count, CountTimed, Called, Measured, Callers]
     };
 
     /// The variant with a number.
     pub const fn of(number: u32) -> Option<Variant> {
-        use Variant::{Called, Count, CountTimed, Entry, Measured, Paired, Timed};
+        use Variant::{Called, Callers, Count, CountTimed, Entry, Measured, Paired, Timed};
         Some(match number {
             0 => Paired,
             1 => Timed,
@@ -39,6 +41,7 @@ impl Variant {
             4 => CountTimed,
             5 => Called,
             6 => Measured,
+            7 => Callers,
             _ => return None,
         })
     }
@@ -81,10 +84,21 @@ pub struct Layout {
     pub number: u32,
     /// Parts that are begun anew when a signal interrupts them.
     pub again: &'static [Again],
-    /// The instructions `add [cur], 8`: offset, and that of the next.
-    pub commit: &'static [(u32, u32)],
+    /// The instructions `add [cur], N`: each where a record counts.
+    pub commit: &'static [Commit],
     /// Where the CFA is, by ascending offset; each counts up to the next.
     pub frames: &'static [Frame],
+}
+
+/// The instruction that makes a record count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its offset.
+    pub at: u32,
+    /// That of the next one.
+    pub next: u32,
+    /// Bytes of the record, with what is before it.
+    pub bytes: u32,
 }
 
 /// A pc from `start` to before `end` is set to `at`.
@@ -119,13 +133,14 @@ pub const fn layout(variant: Variant) -> &'static Layout {
         Variant::CountTimed => &COUNT_TIMED,
         Variant::Called => &CALLED,
         Variant::Measured => &MEASURED,
+        Variant::Callers => &CALLERS,
     }
 }
 
 /// The function's number, from the bytes of a stub at [`Layout::number`].
 pub const fn number(variant: Variant, word: u32) -> u32 {
     match variant {
-        Variant::Paired => word & !(crate::thread::WRITTEN | crate::thread::RECORDED),
+        Variant::Paired | Variant::Callers => word & !(crate::thread::WRITTEN | crate::thread::RECORDED),
         Variant::Entry => word >> 1,
         Variant::Timed => word,
         Variant::Count => word / size_of::<crate::thread::Row>() as u32,
@@ -135,6 +150,10 @@ pub const fn number(variant: Variant, word: u32) -> u32 {
 
 const fn again(start: u32, end: u32, at: u32) -> Again {
     Again { start, end, at }
+}
+
+const fn commit(at: u32, next: u32, bytes: u32) -> Commit {
+    Commit { at, next, bytes }
 }
 
 const fn frame(from: u32, cfa: u32, shadow: bool) -> Frame {
@@ -158,7 +177,7 @@ const PAIRED: Layout = Layout {
         again(336, 337, 273),
         again(346, 347, 273),
     ],
-    commit: &[(190, 200), (314, 324)],
+    commit: &[commit(190, 200, 8), commit(314, 324, 8)],
     frames: &[
         frame(0, 32, false),
         frame(26, 24, false),
@@ -233,7 +252,7 @@ const ENTRY: Layout = Layout {
     returns: 0,
     number: 76,
     again: &[again(1, 2, 35), again(11, 12, 35), again(35, 80, 35)],
-    commit: &[(80, 90)],
+    commit: &[commit(80, 90, 8)],
     frames: &[
         frame(0, 32, false),
         frame(32, 8, false),
@@ -378,5 +397,51 @@ const CALLED: Layout = Layout {
         frame(60, 24, false),
         frame(61, 16, false),
         frame(62, 8, false),
+    ],
+};
+
+const CALLERS: Layout = Layout {
+    size: 448,
+    entry: 64,
+    returns: 276,
+    number: 13,
+    again: &[
+        again(12, 18, 67),
+        again(33, 34, 145),
+        again(43, 44, 145),
+        again(67, 131, 67),
+        again(145, 253, 145),
+        again(284, 336, 284),
+        again(336, 377, 336),
+        again(391, 392, 284),
+        again(399, 400, 336),
+        again(409, 410, 336),
+    ],
+    commit: &[commit(253, 263, 32), commit(377, 387, 8)],
+    frames: &[
+        frame(0, 32, false),
+        frame(26, 24, false),
+        frame(27, 16, false),
+        frame(28, 8, false),
+        frame(33, 32, false),
+        frame(64, 8, false),
+        frame(65, 16, false),
+        frame(66, 24, false),
+        frame(67, 32, false),
+        frame(264, 24, false),
+        frame(265, 16, false),
+        frame(266, 8, false),
+        frame(271, 0, false),
+        frame(276, 0, true),
+        frame(281, 8, true),
+        frame(282, 16, true),
+        frame(283, 24, true),
+        frame(284, 32, true),
+        frame(313, 32, false),
+        frame(388, 24, false),
+        frame(389, 16, false),
+        frame(390, 8, false),
+        frame(391, 32, true),
+        frame(399, 32, false),
     ],
 };

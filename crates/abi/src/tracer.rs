@@ -186,19 +186,20 @@ pub struct Site {
     pub tracers: u32,
 }
 
-/// The variants of stubs that a site may have. The last two are those of a recording, which go with it.
-pub const STUBS: [crate::stub::Variant; 5] = [
+/// The variants of stubs that a site may have. The last three are those of a recording, which go with it.
+pub const STUBS: [crate::stub::Variant; 6] = [
     crate::stub::Variant::Count,
     crate::stub::Variant::CountTimed,
     crate::stub::Variant::Called,
     crate::stub::Variant::Paired,
     crate::stub::Variant::Timed,
+    crate::stub::Variant::Callers,
 ];
 
 /// Whether a stub of a variant writes records.
 pub const fn records(variant: crate::stub::Variant) -> bool {
-    use crate::stub::Variant::{Paired, Timed};
-    matches!(variant, Paired | Timed)
+    use crate::stub::Variant::{Callers, Paired, Timed};
+    matches!(variant, Callers | Paired | Timed)
 }
 
 /// Of [`Operation::Print`].

@@ -10,15 +10,17 @@
 use crate::calls::{in_tracer, slow};
 use crate::kernel;
 use crate::memory::load;
+use crate::shared::control;
 use crate::slow::{CLEAR, SET, has_stack};
 use crate::thread::{Local, local};
-use crate::values::{ANY, Frame, read, record};
+use crate::values::{ANY, Frame, caller, read, record};
 use crate::{areas, chunks, heap, shadow};
 use abi::plan::Area;
 use abi::stub::{Variant, layout};
 use abi::thread::{RECORDED, WRITTEN};
 use abi::values::{self, Offsets, PROBE_HEAD, STACK_HASH, TABLE, WALKS};
 use core::arch::asm;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// What the stub and the code before this have pushed, from the lowest address upwards ([`crate::calls`]).
 #[repr(C)]
@@ -106,10 +108,15 @@ extern "C" fn begins(saved: &Saved, _: u32) -> u8 {
     let word = programs.map_or(0, |(_, offsets)| offsets.number) | WRITTEN | RECORDED;
     // The sign is extended: the entry is not to be written late.
     let extended = i64::from(word as i32) as u64;
+    let timed = records_callers();
+    let tsc = if timed { kernel::tsc() } else { 0 };
     // SAFETY: the stub has just been called, and the thread has a shadow stack.
-    if unsafe { !shadow::push_below(local, place, extended, 0) && !shadow::push(local, place, word, false) } {
+    if unsafe { !shadow::push_below(local, place, extended, tsc) && !shadow::push(local, place, word, timed) } {
         chunks::drop_records(local, records(programs, true));
         return SET;
+    }
+    if timed {
+        caller(local, core::ptr::from_ref(saved) as u64, place, saved.address);
     }
     if let Some((area, offsets)) = programs
         && offsets.number != 0
@@ -141,11 +148,19 @@ extern "C" fn returns(saved: &Saved, _: u32) -> u8 {
                 let program = (at + PROBE_HEAD as u64, area.address + area.content);
                 record::<ANY>(local, &Returned { saved, stack }, (head as u32) << 1, Some(tsc), program);
             }
+            if offsets.number == 0 && records_callers() {
+                caller(local, core::ptr::from_ref(saved) as u64, entry.place(), 0);
+            }
         }
     }
     // SAFETY: as above.
     unsafe { shadow::pop(local, entry) };
     CLEAR
+}
+
+/// Whether records say where functions were called from.
+fn records_callers() -> bool {
+    control().is_some_and(|control| control.callers.load(Relaxed) != 0)
 }
 
 /// Where a program of an area is, and where the area ends; it is empty where there is none.

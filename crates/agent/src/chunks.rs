@@ -151,14 +151,15 @@ fn begin_chunk(control: &Control, local: &Local, header: &ChunkHeader, number: u
     let now = kernel::tsc();
     header.tsc.store(now, Relaxed);
     header.tid.store(local.tid.load(Relaxed), Release);
-    if missing != 0 {
-        control.dropped.fetch_sub(missing, Relaxed);
-    }
     let at = chunk_address(control, number);
     local.chunk.store(number + 1, Relaxed);
     local.cur.store(at, Relaxed);
     local.end.store(at + u64::from(control.chunk_size), Relaxed);
     write_high(local, (now >> 32) as u32);
+    // Once the chunk can be seen: until then this says that something is missing.
+    if missing != 0 {
+        control.dropped.fetch_sub(missing, Release);
+    }
     local.last.store(0, Relaxed);
     if control.sums != 0 {
         // Functions are numbered from 1: there is no room for records behind the row of number 0.

@@ -141,6 +141,9 @@ pub fn code() -> [&'static u8; 6] {
     [&trapline_chunk, &trapline_enter, &trapline_exit, &trapline_high, &trapline_late, &trapline_count]
 }
 
+/// Bytes of the longest record of a stub, with what is before it.
+const LONGEST: u64 = abi::caller::SIZE as u64 + 8;
+
 /// The answer with the carry flag clear, and set.
 pub const CLEAR: u8 = 0;
 pub const SET: u8 = 1;
@@ -153,7 +156,7 @@ extern "C" fn chunk(_: &Frame, _: u32) -> u8 {
         return SET;
     }
     let mask = kernel::block();
-    let room = chunks::make_room(local, 8, mask);
+    let room = chunks::make_room(local, LONGEST, mask);
     if !room {
         chunks::drop_records(local, 1);
     }

@@ -10,6 +10,7 @@
 use crate::memory::load;
 use crate::thread::{IN_TRACER, Local};
 use crate::{chunks, kernel, permits};
+use abi::caller;
 use abi::shared::VALUES;
 use abi::values::{self, CUT, ENDS, FAULT, FEW, LENGTH, MOST, NULL, Op, STEPS, Step};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -59,22 +60,9 @@ pub fn record<const N: usize>(local: &Local, frame: &impl Frame, word: u32, tsc:
     if !chunks::has_room(local, len + 8) {
         return chunks::drop_records(local, 1);
     }
-    local.in_tracer.store(core::ptr::from_ref(frame) as u64, Relaxed);
-    local.busy.store(IN_TRACER, Relaxed);
-    compiler_fence(SeqCst);
-    // A handler's stubs find no room.
-    let (end, mut at) = (local.end.swap(0, Relaxed), local.cur.load(Relaxed));
-    compiler_fence(SeqCst);
-    // It may have come before that, and have begun another chunk.
-    if at + len + 8 <= end {
-        let high = (tsc >> 32) as u32;
+    let done = whole(local, core::ptr::from_ref(frame) as u64, (tsc >> 32) as u32, len, |at| {
         // SAFETY: the room lies in the thread's own chunk. The collector reads the word after the rest.
         unsafe {
-            if local.high.load(Relaxed) != high {
-                put(at, high, abi::shared::HIGH);
-                local.high.store(high, Relaxed);
-                at += 8;
-            }
             if len > 8 {
                 ((at + 8) as *mut u16).write_volatile((len - HEAD) as u16);
                 // The end is zeros, as the rest of the chunk.
@@ -83,9 +71,52 @@ pub fn record<const N: usize>(local: &Local, frame: &impl Frame, word: u32, tsc:
             compiler_fence(SeqCst);
             put(at, tsc as u32, if len > 8 { word | VALUES } else { word });
         }
-        at += len;
-    } else {
+    });
+    if !done {
         chunks::drop_records(local, 1);
+    }
+}
+
+/// Writes a record of where the function was called from whose return address is at this place ([`abi::caller`]); 0: it has returned. Without
+/// room there is none, and so is none of what comes next. `frame`: the place of the stub's.
+pub fn caller(local: &Local, frame: u64, place: u64, address: u64) {
+    const LEN: u64 = caller::SIZE as u64;
+    if !chunks::has_room(local, LEN + 8) {
+        return;
+    }
+    let tsc = kernel::tsc();
+    whole(local, frame, (tsc >> 32) as u32, LEN, |at| {
+        // SAFETY: as in `record`.
+        unsafe {
+            ((at + 8) as *mut u64).write_volatile(address << 16 | u64::from(caller::LEN));
+            ((at + 16) as *mut u64).write_volatile(place);
+            compiler_fence(SeqCst);
+            put(at, tsc as u32, caller::WORD);
+        }
+    });
+}
+
+/// Has `write` write a record of this length, for which there is room, behind a marker where the counter's upper half is another. The thread is
+/// busy meanwhile. False: a handler has taken the room.
+#[inline(always)]
+fn whole(local: &Local, frame: u64, high: u32, len: u64, write: impl FnOnce(u64)) -> bool {
+    local.in_tracer.store(frame, Relaxed);
+    local.busy.store(IN_TRACER, Relaxed);
+    compiler_fence(SeqCst);
+    // A handler's stubs find no room.
+    let (end, mut at) = (local.end.swap(0, Relaxed), local.cur.load(Relaxed));
+    compiler_fence(SeqCst);
+    // It may have come before that, and have begun another chunk.
+    let fits = at + len + 8 <= end;
+    if fits {
+        if local.high.load(Relaxed) != high {
+            // SAFETY: the room lies in the thread's own chunk.
+            unsafe { put(at, high, abi::shared::HIGH) };
+            local.high.store(high, Relaxed);
+            at += 8;
+        }
+        write(at);
+        at += len;
     }
     compiler_fence(SeqCst);
     // A handler that has forked meanwhile has given up the chunk.
@@ -96,6 +127,19 @@ pub fn record<const N: usize>(local: &Local, frame: &impl Frame, word: u32, tsc:
     }
     compiler_fence(SeqCst);
     local.busy.store(0, Relaxed);
+    fits
+}
+
+/// Zeroes what a stub has written, behind the first word, of records of so many bytes that are begun anew.
+pub fn clear_behind(local: &Local, bytes: u64) {
+    let cur = local.cur.load(Relaxed);
+    if cur == 0 || cur + bytes > local.end.load(Relaxed) {
+        return;
+    }
+    for at in (cur + 8..cur + bytes).step_by(8) {
+        // SAFETY: the room lies in the thread's own chunk, and has no record yet.
+        unsafe { (at as *mut u64).write_volatile(0) };
+    }
 }
 
 /// Writes a time and a word.

@@ -43,6 +43,7 @@ pub mod untraced;
 use allocations::Heap;
 use attach::Left;
 use engine::backend::launch::Launched;
+use engine::callers::Handle;
 use engine::control::{Agents, Order, State, Stream};
 use engine::error::{Error, Result};
 use engine::own_events;
@@ -129,6 +130,8 @@ pub struct Agent {
     finishing: bool,
     /// Execs that the agent could not follow.
     left: u64,
+    /// Gets to know where functions were called from, where stacks are copied beside this.
+    callers: Option<Handle>,
 }
 
 impl Agent {
@@ -194,7 +197,7 @@ impl Agent {
                     let who = Who { comm: begun.comm.clone(), ids: begun.ids };
                     self.probes.iter_mut().for_each(|p| p.begin(pid as u32, who.clone()));
                     let allocations = self.heap.as_mut().map(|h| h.begin(pid, own, who));
-                    self.processes.push(Process::new(*begun, allocations));
+                    self.processes.push(Process::new(*begun, allocations, self.callers.clone()));
                 }
             }
         }
@@ -356,6 +359,7 @@ fn mark(schema: &'static Schema) -> Vec<u8> {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.detach();
+        self.callers.iter().for_each(|callers| callers.get().stop());
         self.counts.stop.store(true, Ordering::Release);
     }
 }
@@ -380,10 +384,13 @@ impl Backend for Agent {
                 _ => each.event(StreamId::TRACER, &mark),
             }
         }
+        // Before it is heard which processes there are: what they record from now on, is not told in this round.
+        let now = self.moments.now();
         self.hear(each);
         if !room {
             return Polled::default();
         }
+        self.callers.iter().for_each(|callers| callers.get().begin_round(now));
         let (mut events, mut ended) = (0, Vec::new());
         // A record is written before anything that follows from what it says can happen: what is read from now on, and is older, is
         // complete as far as one address is concerned. Events have an order among those of others, too.
@@ -456,6 +463,7 @@ impl Backend for Agent {
         let until = self.processes.iter().filter_map(Process::complete).fold(until, u64::min);
         each.settled(if ended { u64::MAX } else { until });
         if ended {
+            self.callers.iter().for_each(|callers| callers.get().stop());
             self.counts.stop.store(true, Ordering::Release);
             self.socket.iter().for_each(SocketFile::remove);
         }

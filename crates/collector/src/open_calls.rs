@@ -11,7 +11,8 @@
 //! The process runs meanwhile. An entry counts if it is the same in both looks, and was below the top between them: stubs write an entry above the
 //! top before it counts.
 
-use abi::thread::{BARRIER, BASE, MEMORY, TID, TOP, WRITTEN, slot};
+use abi::thread::{BARRIER, BASE, MEMORY, RECORDED, Shadow, TID, TOP, WRITTEN, slot};
+use engine::callers;
 use events::functions::{HIGH, RECORD, VALUES, each as each_record, time, word};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -60,8 +61,8 @@ impl Reader {
         (mem::read(self.tid, at, &mut bytes).ok()? == len).then_some(bytes)
     }
 
-    /// The open calls of the thread with a slot that began at `born` or later. None: they are not known.
-    fn calls(&self, slot: &[u8], born: u64) -> Option<Vec<Call>> {
+    /// The entries of the shadow stack of the thread with a slot that are the same in two looks, the outermost first. None: they are not known.
+    fn entries(&self, slot: &[u8]) -> Option<Vec<Shadow>> {
         let place = number(slot, slot::LOCAL);
         let local = self.bytes(place, LOCAL)?;
         let is_owner = number(&local, MEMORY as usize) == number(slot, slot::MEMORY)
@@ -78,14 +79,40 @@ impl Reader {
         let is_barrier = |n: usize| second.get(n * ENTRY..).is_some_and(|e| number(e, 8) == BARRIER);
         // The two below a barrier belong to what its handler has interrupted.
         let of_handler = |n: usize| (n..n + 3).any(is_barrier);
-        let call = |(n, (entry, again)): (usize, (&[u8], &[u8]))| {
-            let (tsc, word) = (number(entry, 16), number(entry, 24));
-            // Others are written, or not to be written late.
-            let is_pending = word >> 32 == 0 && word != 0 && word as u32 & WRITTEN == 0;
-            (entry == again && is_pending && tsc >= born.max(1) && !of_handler(n)).then_some((tsc, word as u32))
+        let entry = |(n, (entry, again)): (usize, (&[u8], &[u8]))| {
+            let [slot, address, tsc, word] = [0, 8, 16, 24].map(|at| number(entry, at));
+            let entry_of = Shadow { slot, address, tsc, function: word as u32, flags: (word >> 32) as u32 };
+            (entry == again && address != BARRIER && !of_handler(n)).then_some(entry_of)
         };
-        Some(entries().enumerate().filter_map(call).collect())
+        Some(entries().enumerate().filter_map(entry).collect())
     }
+
+    /// The open calls of the thread with a slot that began at `born` or later, and whose entries are to be written late. None: they are not known.
+    fn calls(&self, slot: &[u8], born: u64) -> Option<Vec<Call>> {
+        // Others are written, or not to be written late.
+        let is_pending = |e: &Shadow| e.flags == 0 && e.function != 0 && e.function & WRITTEN == 0;
+        let entries = self.entries(slot)?.into_iter();
+        Some(entries.filter(|e| is_pending(e) && e.tsc >= born.max(1)).map(|e| (e.tsc, e.function)).collect())
+    }
+
+    /// The slots of the threads of a process that has this table of them.
+    fn slots(&self, [table, used, _]: [u64; 3]) -> Option<Vec<u8>> {
+        let count = self.bytes(used, 8).filter(|_| table != 0)?;
+        self.bytes(table, slot::SIZE * (small(&count, 0) as usize).min(SLOTS))
+    }
+}
+
+/// The calls of a thread that were open before the counter had this value and are still open, with their return addresses, the outermost first.
+/// `table`: where the process has its threads (`Shared::threads`).
+pub fn held(pid: i32, table: [u64; 3], own_tid: u32, before: u64) -> Box<[callers::Call]> {
+    let reader = Reader { tid: pid };
+    let slots = reader.slots(table).unwrap_or_default();
+    let of_thread = slots.chunks_exact(slot::SIZE).find(|s| small(s, slot::TID) == own_tid);
+    let entries = of_thread.and_then(|slot| reader.entries(slot)).unwrap_or_default();
+    let is_held = |e: &Shadow| e.tsc != 0 && e.tsc < before;
+    let call =
+        |e: Shadow| callers::Call { place: e.slot, address: e.address, number: e.function & !(WRITTEN | RECORDED) };
+    entries.into_iter().filter(is_held).map(call).collect()
 }
 
 impl OpenCalls {
@@ -107,12 +134,8 @@ impl OpenCalls {
 
     fn look_at(&mut self, shared: &Shared, reader: &Reader) -> Option<()> {
         let [table, used, born] = shared.threads();
-        if table == 0 {
-            return None;
-        }
         let now = sys::time::stamp().0;
-        let count = reader.bytes(used, 8)?;
-        let slots = reader.bytes(table, slot::SIZE * (small(&count, 0) as usize).min(SLOTS))?;
+        let slots = reader.slots([table, used, born])?;
         let of = |slot: &[u8]| Some((small(slot, slot::TID), reader.calls(slot, born)?));
         let found: Vec<_> =
             slots.chunks_exact(slot::SIZE).filter(|s| small(s, slot::TID) != 0).filter_map(of).collect();

@@ -3,13 +3,14 @@
 use super::allocations::{Allocations, Heap};
 use super::bounds::Bounds;
 use super::chunks::Chunks;
-use super::open_calls::OpenCalls;
+use super::open_calls::{OpenCalls, held};
 use super::probe_events::ProbeEvents;
 use super::record_filter::RecordFilter;
 use super::server::Begun;
 use super::sums::Rows;
 use super::tree::Tree;
 use super::tsc_clock::TscClock;
+use engine::callers::Handle;
 use engine::pipeline::backend::Deliver;
 use events::StreamId;
 use events::functions::{HIGH, Moment, RECORD, Run, time, word};
@@ -55,11 +56,15 @@ pub struct Process {
     rows: Option<Rows>,
     /// Where entries are written late.
     open: Option<OpenCalls>,
+    /// Gets to know where functions were called from.
+    callers: Option<Handle>,
+    /// Records without those that say so.
+    of_callers: Vec<u8>,
 }
 
 impl Process {
     /// One that has begun.
-    pub fn new(begun: Begun, allocations: Option<Allocations>) -> Process {
+    pub fn new(begun: Begun, allocations: Option<Allocations>, callers: Option<Handle>) -> Process {
         let threads = proc::threads(begun.pid).map_or(1, |all| all.len());
         Process {
             pid: begun.pid,
@@ -80,6 +85,8 @@ impl Process {
             dropped: 0,
             bounds: Bounds::new(threads),
             open: begun.minimum.map(OpenCalls::new),
+            callers,
+            of_callers: Vec::new(),
         }
     }
 
@@ -202,6 +209,8 @@ impl Process {
             of_others,
             bounds,
             open,
+            callers,
+            of_callers,
             ..
         } = self;
         let same = *own_pid == *pid as u32;
@@ -217,6 +226,12 @@ impl Process {
         }
         let impossible = record_filter.impossible();
         bounds.begin_round();
+        let (mut callers, mut told) = (callers.as_ref().map(Handle::get), std::mem::take(of_callers));
+        let table = chunks.shared().threads();
+        // Before the records: a thread says in its next chunk what it has lost.
+        if chunks.shared().counts()[0] > 0 {
+            callers.iter_mut().for_each(|callers| callers.doubt(*pid as u32));
+        }
         let records = chunks.read(over, gone, |mut run| {
             let tid = match threads.get(&run.tid) {
                 Some(tid) => *tid,
@@ -226,19 +241,25 @@ impl Process {
                 None => return,
             };
             run.dropped = bounds.lost(run.dropped, *lost);
+            if let Some(callers) = &mut callers {
+                let lost = (run.dropped > 0).then(|| held(*pid, table, run.tid, run.pair.0));
+                told.clear();
+                callers.take(tid, run.high, run.records, lost, &mut told);
+            }
+            let records = if callers.is_some() { &told[..] } else { run.records };
             let stream = Process::stream(tid);
             let all = dropped.entry(stream).or_default();
             *all = all.saturating_add(run.dropped);
             *lost = lost.saturating_add(run.dropped);
             if let Some(open) = open.as_mut() {
-                open.written(run.tid, run.high, run.records);
+                open.written(run.tid, run.high, records);
             }
             let taken = run.pair.0;
             let run = Run {
                 stream,
                 pid: *pid as u32,
                 begins: !begun.contains(&tid),
-                records: run.records,
+                records,
                 high: run.high,
                 from: moments.at(taken),
                 to,
@@ -280,6 +301,8 @@ impl Process {
             }
             *of_others = rest;
         });
+        drop(callers);
+        *of_callers = told;
         bounds.broken |= record_filter.impossible() != impossible;
         if over || last {
             self.deliver_open_calls(to, (moments, record_filter), tree.as_deref_mut(), each);

@@ -79,6 +79,7 @@ pub fn run() -> std::result::Result<String, String> {
         sample: 0,
         sums: None,
         minimum: None,
+        callers: false,
     };
     let mut agent = start(&command, &functions, room).map_err(|e| e.to_string())?;
     let (begin, mut counted) = (Instant::now(), Counted::default());

@@ -62,6 +62,8 @@ pub struct Room {
     pub sums: Option<Shape>,
     /// Calls are recorded if they take so many ticks.
     pub minimum: Option<u64>,
+    /// Records say where functions were called from.
+    pub callers: bool,
 }
 
 /// Threads of a process that can have rows at a time.
@@ -78,7 +80,8 @@ impl Room {
         let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
         let sums = functions.sums.map(|sums| Shape::of(sums, ticks_per_ms()));
         let minimum = functions.minimum.map(|ns| ticks_of(ns, ticks_per_ms()));
-        Room { chunks, chunk_size, block: plan.on_full == OnFull::Block, heap, sample, sums, minimum }
+        let (block, callers) = (plan.on_full == OnFull::Block, functions.callers);
+        Room { chunks, chunk_size, block, heap, sample, sums, minimum, callers }
     }
 }
 
@@ -527,6 +530,9 @@ impl Server {
         };
         if self.room.heap != 0 {
             shared.record_heap(self.room.heap, self.room.sample);
+        }
+        if self.room.callers {
+            shared.record_callers();
         }
         let held = self.life.hold(&shared)?;
         let (fd, size) = (shared.fd().try_clone_to_owned()?, shared.size());

@@ -78,7 +78,9 @@ impl Offer {
     /// No thread can be started.
     pub fn serve(self, plan: &Plan, functions: &Functions, command: Option<i32>) -> Result<Agent> {
         let (room, filter) = (Room::of(plan, functions), plan.filter.clone());
-        self.serve_with(room, plan.paused, filter, functions, &plan.enablings, command)
+        let mut agent = self.serve_with(room, plan.paused, filter, functions, &plan.enablings, command)?;
+        agent.callers = plan.callers.clone();
+        Ok(agent)
     }
 
     pub(super) fn serve_with(
@@ -166,6 +168,7 @@ fn serve(
         stopping: false,
         finishing: false,
         left: 0,
+        callers: None,
     };
     Ok((agent, plans))
 }
@@ -301,6 +304,7 @@ impl Injection {
         let (room, filter) = (Room::of(plan, &functions), plan.filter.clone());
         let (mut agent, plans) =
             serve(listener, planner, users, room, paused, filter, &functions, &plan.enablings, begin)?;
+        agent.callers = plan.callers.clone();
         let mut refused = Vec::new();
         for process in running {
             match process.attach(&name, &plans) {

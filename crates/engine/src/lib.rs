@@ -5,6 +5,7 @@
 //! ```
 
 pub mod backend;
+pub mod callers;
 pub mod capture;
 pub mod control;
 pub mod error;

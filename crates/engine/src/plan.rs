@@ -1,5 +1,6 @@
 //! What a session does: targets, selection, limits, and which backend carries it out.
 
+use crate::callers;
 use crate::capture::captures::Captures;
 use crate::capture::{self, Limits};
 use crate::error::{Error, Result};
@@ -83,6 +84,8 @@ pub struct Plan {
     pub samples_beside: Option<usize>,
     /// Bytes of each stack that the perf backend copies: a multiple of 8.
     pub copied_stack: u32,
+    /// What tells the perf backend where traced functions were called from, where the agent joins it, or may.
+    pub callers: Option<callers::Handle>,
     /// The kernel is to measure what programs cost, which costs them some more.
     pub measure: bool,
     /// Nothing runs at the entry of calls (`--no-duration`): events have no start, and what was to be read there is counted. For the kernel
@@ -203,6 +206,19 @@ impl Plan {
     /// The upper half of the addresses of code whose calls are not the program's: the agent's, which may join a named session later.
     pub fn hidden_code(&self) -> Option<u32> {
         (self.is_joined() || self.may_get_agent()).then_some((abi::CODE.start >> 32) as u32)
+    }
+
+    /// Whether stacks of samples are copied, and walked later.
+    pub fn copies_stacks(&self) -> bool {
+        self.backend == Backend::Perf || self.samples_beside.is_some()
+    }
+
+    /// Has the agent tell where traced functions were called from, where stacks are copied meanwhile.
+    pub fn share_callers(&mut self) {
+        if self.copies_stacks() && (self.functions.is_some() || self.may_get_agent()) {
+            self.callers = Some(callers::Handle::default());
+            self.functions.iter_mut().for_each(|functions| functions.callers = true);
+        }
     }
 
     /// Whether an order may have the agent injected into the processes.

@@ -25,6 +25,7 @@ fn plan(calls: Calls, string: usize) -> Plan {
         unwind: Default::default(),
         samples_beside: None,
         copied_stack: 0,
+        callers: None,
         measure: false,
         no_duration: false,
         target: Target::Pids(vec![]),

@@ -31,6 +31,7 @@ fn plan(target: Target, (slots, no_duration): Session) -> Plan {
         unwind: Default::default(),
         samples_beside: None,
         copied_stack: 0,
+        callers: None,
         measure: false,
         target,
         follow: true,

@@ -172,6 +172,7 @@ fn area<'b>(bytes: &'b [u8], mut row: Reader<'_>) -> Result<Area<'b>, Damaged> {
         v if v == Variant::Paired as u32 => Variant::Paired,
         v if v == Variant::Timed as u32 => Variant::Timed,
         v if v == Variant::Entry as u32 => Variant::Entry,
+        v if v == Variant::Callers as u32 => Variant::Callers,
         _ => return Err(Damaged("stubs of an unknown kind")),
     };
     let end = address.checked_add(len).ok_or(Damaged("an area has no end"))?;

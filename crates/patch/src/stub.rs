@@ -45,6 +45,7 @@
 //! | [`Variant::CountTimed`] | none; the calls in the row | none; the time in the row | with time and function; marked as written |
 //! | [`Variant::Called`] | by [`Slow::Call`] | by [`Slow::Return`] | by [`Slow::Call`] |
 //! | [`Variant::Measured`] | none; the calls in the row | none; the duration in the row | with time and function; marked as written |
+//! | [`Variant::Callers`] | yes, and before it one of S and A | yes | slot, address, time, function; marked as written |
 //!
 //! `Entry` has no check of the shadow stack: it records and jumps to the beginning of F; it is for
 //! modules whose own code walks the stack. `Timed` has at its entry the time and the function in the shadow entry; at its exit, it
@@ -57,6 +58,10 @@
 //! `Measured` adds to rows of another shape ([`abi::thread::Measured`]). Where `Timed` has its minimum, it has the scale: the upper half of
 //! ticks times scale is the duration. The longest and the shortest one are exchanged if they are still what was compared, because a handler
 //! may have put others there.
+//!
+//! `Callers` writes both records ([`abi::caller`]) as one: the word of the first is written last, and `cur` goes behind both. What a signal leaves of
+//! them when the part is begun anew, the agent zeroes: records end where a word is 0. The time is noted in the shadow entry too, so that who
+//! looks at it later knows since when it is there.
 //!
 //! Shadow entries ([`abi::thread::Shadow`]) are the same for all variants, so that functions of several variants can be on one stack. A
 //! return leads to the stub that has made the entry, whatever the function's patch has become since then.
@@ -117,7 +122,7 @@
 //!   stack and the thread, and it ends with the one instruction that makes it count, `add [top]`, `sub [top]` or `add [cur]`, so that what a
 //!   handler does in between is a complete history before it. A record that has been begun over has a later time: order is kept.
 //! - **`commit`**: the pc is at `add [cur], 8`: the record's word is written, and the collector may have read it. The wrapper adds 8 to
-//!   `cur` and sets the pc behind the instruction.
+//!   `cur` (of `Callers` at the entry, 32) and sets the pc behind the instruction.
 //! - **undo**: the wrapper does what the instruction would, `lea rsp, [rsp+N]` or a pop, so that code that unwinds finds the stack as at the call.
 //! - Everywhere else nothing is to be done: the registers are the stub's own, on the stack or gone, and thread and shadow stack are whole.
 //!   Between a call of slow code and the jump behind it the carry flag is live; a signal frame keeps it.
@@ -159,6 +164,7 @@
 //! unwinds from where the thread was.
 
 use crate::first;
+use abi::caller;
 use abi::message::{SLOWS, Slow};
 use abi::stub::{self, Layout, UNDO, Variant};
 use abi::thread::{COUNTS, CUR, END, FULL, HIGH, RECORDED, TOP, TOP_SLOT, WRITTEN};
@@ -261,12 +267,32 @@ const STORE_SLOT: Line = Field("mov fs:[TOP_SLOT], rax", &[0x64, 0x48, 0x89, 0x0
 const COMPARE_END: Line = Field("cmp rcx, fs:[END]", &[0x64, 0x48, 0x3b, 0x0c, 0x25], END, None);
 const COMPARE_HIGH: Line = Field("cmp edx, fs:[HIGH]", &[0x64, 0x3b, 0x14, 0x25], HIGH, None);
 const ADVANCE: Line = Field("add qword ptr fs:[CUR], 8", &[0x64, 0x48, 0x83, 0x04, 0x25], CUR, Some(8));
+const ADVANCE_BOTH: Line = Field("add qword ptr fs:[CUR], 32", &[0x64, 0x48, 0x83, 0x04, 0x25], CUR, Some(BOTH));
 const RDTSC: Line = Code("rdtsc", &[0x0f, 0x31]);
 const WHOLE_TSC: Line =
     Code("rdtsc; shl rdx, 32; or rax, rdx", &[0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xd0]);
 const TIME: Line = Code("mov [rcx], eax", &[0x89, 0x01]);
 const ENTRY_WORD: Line = Word("mov dword ptr [rcx+4], WORD", &[0xc7, 0x41, 4], 0);
 const EXIT_WORD: Line = Word("mov dword ptr [rcx+4], WORD", &[0xc7, 0x41, 4], 1);
+/// Bytes of the records of an entry and of its caller.
+const BOTH: u8 = caller::SIZE as u8 + 8;
+/// The record of an entry, behind that of its caller; rcx: the end of both.
+const CALLER_AND_ENTRY: [Line; 13] = [
+    Code("mov [rcx-32], eax", &[0x89, 0x41, 0xe0]),
+    Code("mov [rcx-8], eax", &[0x89, 0x41, 0xf8]),
+    Word("mov dword ptr [rcx-4], WORD", &[0xc7, 0x41, 0xfc], 0),
+    Code("shl rdx, 32; or rdx, rax", &[0x48, 0xc1, 0xe2, 0x20, 0x48, 0x09, 0xc2]),
+    Code("mov rax, [rsp+24]", &[0x48, 0x8b, 0x44, 0x24, 24]),
+    Code("shl rax, 16", &[0x48, 0xc1, 0xe0, 16]),
+    Code("mov al, 14", &[0xb0, caller::LEN]),
+    Code("mov [rcx-24], rax", &[0x48, 0x89, 0x41, 0xe8]),
+    LOAD_SLOT,
+    Code("mov [rcx-16], rax", &[0x48, 0x89, 0x41, 0xf0]),
+    Field("mov rax, fs:[TOP]", &[0x64, 0x48, 0x8b, 0x04, 0x25], TOP, None),
+    Code("mov [rax-16], rdx", &[0x48, 0x89, 0x50, 0xf0]),
+    Code("mov dword ptr [rcx-28], 0xfffffffe", &[0xc7, 0x41, 0xe4, 0xfe, 0xff, 0xff, 0xff]),
+];
+const _: () = assert!(caller::WORD == 0xffff_fffe && BOTH == 32);
 const DROP_ADDRESS: Line = Code("lea rsp, [rsp+8]", &[0x48, 0x8d, 0x64, 0x24, 8]);
 const TAKE_SLOT: Line = Code("lea rsp, [rsp-8]", &[0x48, 0x8d, 0x64, 0x24, 0xf8]);
 const PUSH_ENTRY: [Line; 4] = [
@@ -308,7 +334,7 @@ fn lines(variant: Variant) -> Vec<Line> {
         Variant::CountTimed => return rows::timed(rows::add_times()),
         Variant::Measured => return rows::timed(rows::measure()),
         Variant::Called => return called(),
-        Variant::Paired | Variant::Timed | Variant::Entry => {}
+        Variant::Paired | Variant::Timed | Variant::Entry | Variant::Callers => {}
     }
     let mut lines = vec![];
     let timed = variant == Variant::Timed;
@@ -343,7 +369,13 @@ fn lines(variant: Variant) -> Vec<Line> {
         lines.push(PUSHED);
         lines.extend(CHECK_PUSHED);
     }
-    if !timed {
+    if variant == Variant::Callers {
+        let end = Code("add rcx, 32", &[0x48, 0x83, 0xc1, BOTH]);
+        lines.extend([At(Record), LOAD_CUR, end, COMPARE_END, Far("ja", &[0x0f, 0x87], CallChunk)]);
+        lines.extend([RDTSC, COMPARE_HIGH, Far("jne", &[0x0f, 0x85], CallHigh)]);
+        lines.extend(CALLER_AND_ENTRY);
+        lines.extend([At(Commit), ADVANCE_BOTH]);
+    } else if !timed {
         record(&mut lines, [Record, Commit], [CallHigh, CallChunk], ENTRY_WORD);
     }
     lines.extend([At(Done), RESTORE]);

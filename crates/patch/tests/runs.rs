@@ -15,22 +15,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use testkit::{Scratch, has, skip};
 
-const VARIANTS: [Variant; 3] = [Variant::Paired, Variant::Timed, Variant::Entry];
+const VARIANTS: [Variant; 4] = [Variant::Paired, Variant::Timed, Variant::Entry, Variant::Callers];
 const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs");
 
 /// `layouts.h`: abi::stub for C.
 fn layouts() -> String {
     let mut out = String::from(
-        "#define TIMED 1\n#define ENTRY 2\nstruct again { uint32_t start, end, at; };\nstruct commit { uint32_t at, next; };\n\
+        "#define TIMED 1\n#define ENTRY 2\n#define CALLERS 7\nstruct again { uint32_t start, end, at; };\n\
+         struct commit { uint32_t at, next, bytes; };\n\
          struct frame { uint32_t from, cfa, shadow; };\nstruct layout { uint32_t size, entry, returns; struct again again[16]; \
          struct commit commit[4]; struct frame frames[32]; };\nstatic const struct layout layouts[] = {\n",
     );
+    out.insert_str(0, &format!("#define CALLER {}u\n", abi::caller::WORD));
     for variant in VARIANTS {
         let Layout { size, entry, returns, number: _, again, commit, frames } = layout(variant);
-        let _ = write!(out, "{{ {size}, {entry}, {returns}, {{");
+        let _ = write!(out, "[{}] = {{ {size}, {entry}, {returns}, {{", variant as u32);
         again.iter().for_each(|a| out.push_str(&format!("{{{}, {}, {}}}, ", a.start, a.end, a.at)));
         out.push_str("}, {");
-        commit.iter().for_each(|(at, next)| out.push_str(&format!("{{{at}, {next}}}, ")));
+        commit.iter().for_each(|c| out.push_str(&format!("{{{}, {}, {}}}, ", c.at, c.next, c.bytes)));
         out.push_str("}, {");
         frames.iter().for_each(|f| out.push_str(&format!("{{{}, {}, {}}}, ", f.from, f.cfa, u32::from(f.shadow))));
         out.push_str("} },\n");
@@ -141,6 +143,7 @@ fn check(name: &str, flags: &[&str]) {
     }
     // Calls that longjmp has ended have no exit, and so no records where only an exit makes them.
     assert!(calls[0] > 1000 && calls[0] == calls[2] && calls[1] <= calls[0], "{name}: {calls:?}");
+    assert_eq!(calls[0], calls[3], "{name}");
 }
 
 #[test]
@@ -187,6 +190,7 @@ fn without_memory() {
     let plain = text(&run(&program.path, &["plain"]).stdout);
     for (variant, lacks) in [
         (Variant::Paired, "NO_CHUNK"),
+        (Variant::Callers, "NO_CHUNK"),
         (Variant::Entry, "NO_CHUNK"),
         (Variant::Paired, "NO_SHADOW"),
         (Variant::Timed, "NO_SHADOW"),
@@ -215,11 +219,13 @@ fn a_signal_at_each_instruction() {
 #[test]
 fn signals_at_any_time() {
     let Some(program) = Program::compile("alarm", 0, &["-O2"]) else { return };
-    let (path, _) = program.plan(Variant::Paired, 0);
-    let out = program.run("alarm", &path);
-    assert!(out.status.success(), "{:?} {}{}", out.status, text(&out.stdout), text(&out.stderr));
-    assert_eq!(text(&out.stdout), "nested 1\n");
-    println!("{}", text(&out.stderr));
+    for variant in [Variant::Paired, Variant::Callers] {
+        let (path, _) = program.plan(variant, 0);
+        let out = program.run("alarm", &path);
+        assert!(out.status.success(), "{variant:?}: {:?} {}{}", out.status, text(&out.stdout), text(&out.stderr));
+        assert_eq!(text(&out.stdout), "nested 1\n", "{variant:?}");
+        println!("{}", text(&out.stderr));
+    }
 }
 
 /// Prints what a call costs.

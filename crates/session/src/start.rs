@@ -18,6 +18,7 @@ use unprivileged::{perf, ptrace};
 /// caller that polls. Where functions are traced beside something else, the environment of the plan's command gets the variables that load the
 /// agent.
 pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Source<'static>> {
+    plan.share_callers();
     let mut beside = joined::offer(plan)?;
     let plan = &*plan;
     let first: Box<dyn Backend> = match plan.backend {
@@ -69,7 +70,7 @@ pub fn start(plan: &mut Plan, keep: Option<Recorder>, live: bool) -> Result<Sour
     };
     let backend = match beside {
         Some(beside) => Box::new(joined::Joined::start(first, beside, plan)?),
-        None if plan.may_get_agent() => Box::new(joined::Joined::alone(first)),
+        None if plan.may_get_agent() => Box::new(joined::Joined::alone(first, plan)),
         None => first,
     };
     let mut source = Source::new(backend, keep);

@@ -61,6 +61,7 @@ pub fn plan(ask: &Ask, target: Target, selection: &Selection) -> Result<(Plan, S
         unwind,
         samples_beside: None,
         copied_stack,
+        callers: None,
         measure: false,
         no_duration: false,
         follow: !ask.target.no_follow,

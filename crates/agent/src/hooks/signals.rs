@@ -261,11 +261,14 @@ fn repair(local: &Local, context: Context) {
         return context.set_pc(pc + u64::from(UNDO));
     }
     let Some((layout, offset)) = areas::stub_of(pc) else { return };
-    if let Some((_, next)) = layout.commit.iter().find(|(at, _)| *at == offset) {
-        local.cur.fetch_add(8, Relaxed);
-        return context.set_pc(pc + u64::from(next - offset));
+    if let Some(commit) = layout.commit.iter().find(|commit| commit.at == offset) {
+        local.cur.fetch_add(commit.bytes.into(), Relaxed);
+        return context.set_pc(pc + u64::from(commit.next - offset));
     }
     if let Some(part) = layout.again.iter().find(|a| a.start <= offset && offset < a.end) {
+        if layout.commit.iter().any(|commit| commit.bytes > 8) {
+            crate::values::clear_behind(local, u64::from(layout.commit[0].bytes));
+        }
         let top = local.top.load(Relaxed);
         if top != 0 {
             // SAFETY: the entry below top, or the sentinel.

@@ -60,24 +60,21 @@ impl Code {
     pub fn of(pid: i32, files: &mut Files, build: &mut Building<'_>) -> Option<Code> {
         let mut code = Code::default();
         for map in sys::maps::of(pid).ok()?.iter().filter(|m| m.prot & PROT_EXEC != 0) {
-            code.map(pid, map, files.tables(pid, map, build));
+            code.map(map, files.tables(pid, map, build), areas_of(pid, map));
         }
         Some(code)
     }
 
-    /// A mapping is made, in the place of what was there.
-    pub fn map(&mut self, pid: i32, map: &Map, tables: Option<Arc<Tables>>) {
+    /// A mapping is made, in the place of what was there. `areas`: those that it consists of ([`areas_of`]).
+    pub fn map(&mut self, map: &Map, tables: Option<Arc<Tables>>, areas: Vec<patched::Copy>) {
         let (start, end) = map.range;
         if start >= end || is_kernels(&map.path) {
             return;
         }
         self.areas.retain(|a| end <= a.area().range().0 || a.area().range().1 <= start);
-        if map.file.2 == 0 && map.path != VDSO {
-            let areas = patched::areas(pid, map.range);
-            self.jit |= areas.is_empty();
-            let room = MOST_MAPPINGS.saturating_sub(self.areas.len());
-            self.areas.extend(areas.into_iter().filter_map(|area| patched::Copy::of(pid, area)).take(room));
-        }
+        self.jit |= is_nobodys(map) && areas.is_empty();
+        let room = MOST_MAPPINGS.saturating_sub(self.areas.len());
+        self.areas.extend(areas.into_iter().take(room));
         if self.mapped.iter().any(|m| m.start < end && start < m.end) {
             self.cut(start, end);
         }
@@ -127,6 +124,19 @@ impl Code {
 
 const VDSO: &[u8] = b"[vdso]";
 
+/// Whether memory is no file's.
+fn is_nobodys(map: &Map) -> bool {
+    map.file.2 == 0 && map.path != VDSO
+}
+
+/// The areas of traced functions that memory consists of; none where it is something else. They are read from the process.
+pub fn areas_of(pid: i32, map: &Map) -> Vec<patched::Copy> {
+    if !is_nobodys(map) || is_kernels(&map.path) {
+        return Vec::new();
+    }
+    patched::areas(pid, map.range).into_iter().filter_map(|area| patched::Copy::of(pid, area)).collect()
+}
+
 /// Mappings of the kernel's own, in which no frame is looked up.
 fn is_kernels(path: &[u8]) -> bool {
     matches!(path, b"[vsyscall]" | b"[uprobes]" | b"[vvar]" | b"[vvar_vclock]")
@@ -171,7 +181,7 @@ pub struct Files {
 impl Files {
     /// The tables of the file that is mapped; none where it has none, or cannot be read, which is tried again the next time.
     pub fn tables(&mut self, pid: i32, map: &Map, build: &mut Building<'_>) -> Option<Arc<Tables>> {
-        if map.file.2 == 0 && map.path != VDSO {
+        if is_nobodys(map) {
             return None;
         }
         let key = (map.file, map.path.clone());
@@ -239,18 +249,18 @@ mod tests {
     #[test]
     fn later_mappings_replace_earlier_ones() {
         let mut code = Code::default();
-        code.map(0, &map((100, 200), 1000, "/a"), None);
-        code.map(0, &map((300, 400), 0, "/b"), None);
-        code.map(0, &map((140, 160), 7, "/c"), None);
+        code.map(&map((100, 200), 1000, "/a"), None, Vec::new());
+        code.map(&map((300, 400), 0, "/b"), None, Vec::new());
+        code.map(&map((140, 160), 7, "/c"), None, Vec::new());
         let list = |c: &Code| c.mapped.iter().map(|m| (m.start, m.end, m.offset)).collect::<Vec<_>>();
         assert_eq!(list(&code), [(100, 140, 1000), (140, 160, 7), (160, 200, 1060), (300, 400, 0)]);
-        code.map(0, &map((150, 350), 0, "/d"), None);
+        code.map(&map((150, 350), 0, "/d"), None, Vec::new());
         assert_eq!(list(&code), [(100, 140, 1000), (140, 150, 7), (150, 350, 0), (350, 400, 50)]);
         assert_eq!((code.rule(99), code.rule(100), code.rule(400)), (None, Some(Rule::NONE), None));
         assert_eq!(code.unmapped(), None);
-        code.map(0, &map((500, 600), 0, "[uprobes]"), None);
+        code.map(&map((500, 600), 0, "[uprobes]"), None, Vec::new());
         assert_eq!(code.rule(500), None);
-        code.map(0, &map((500, 600), 0, "//anon"), None);
+        code.map(&map((500, 600), 0, "//anon"), None, Vec::new());
         assert_eq!(code.unmapped(), Some(Rule::NONE));
     }
 

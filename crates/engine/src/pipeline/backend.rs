@@ -73,6 +73,9 @@ pub trait Backend: Send {
     /// Without `room`, what can stay in its buffer does.
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled;
 
+    /// Takes what there is out of its rings, for the next round: something else is about to take long.
+    fn gather(&mut self) {}
+
     /// Sleeps until there may be events, or for `timeout`.
     fn wait(&mut self, timeout: Duration);
 

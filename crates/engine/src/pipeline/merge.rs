@@ -40,10 +40,15 @@ impl Merge {
         self.bytes.len()
     }
 
+    /// The watermark of a round that began at `round`: what is older is handed over.
+    pub fn watermark(round: u64) -> u64 {
+        if round == u64::MAX { u64::MAX } else { round.saturating_sub(SLACK) }
+    }
+
     /// Hands over the events older than the watermark of a round that began at `round`, each with its stream; all of them with
     /// `u64::MAX`.
     pub fn release(&mut self, round: u64, mut each: impl FnMut(StreamId, &[u8])) -> usize {
-        let until = if round == u64::MAX { u64::MAX } else { round.saturating_sub(SLACK) };
+        let until = Merge::watermark(round);
         // Stable: events of one moment stay in the order of their streams, as a reader of the streams has them.
         self.index.sort_by_key(|e| (e.0, e.3));
         let n = self.index.partition_point(|e| e.0 < until);

@@ -36,6 +36,8 @@ pub struct Functions {
     pub entries: bool,
     /// Sums are kept of calls, and no records.
     pub sums: Option<Sums>,
+    /// Records say where functions were called from: for stacks that are copied meanwhile.
+    pub callers: bool,
     /// Patterns of the enablings that the session begins with.
     pub enabled: Vec<String>,
     /// None at all: the agent is there for something else.
@@ -183,6 +185,7 @@ impl Functions {
             (Some(Sums::Durations(_)), _) => Variant::Measured,
             (None, Some(_)) => Variant::Timed,
             (None, None) if self.entries => Variant::Entry,
+            (None, None) if self.callers => Variant::Callers,
             (None, None) => Variant::Paired,
         }
     }

@@ -124,8 +124,10 @@ fn text(variant: Variant) -> String {
     }
     let _ = write!(out, "],\ncommit: &[");
     let advance = length(&ADVANCE) as u32;
-    for commit in [Commit, LeftCommit].iter().filter_map(|l| at(&lines, *l)) {
-        let _ = write!(out, "({commit}, {}), ", commit + advance);
+    let of_entry = if variant == Variant::Callers { u32::from(BOTH) } else { 8 };
+    for (label, bytes) in [(Commit, of_entry), (LeftCommit, 8)] {
+        let Some(commit) = at(&lines, label) else { continue };
+        let _ = write!(out, "commit({commit}, {}, {bytes}), ", commit + advance);
     }
     let _ = write!(out, "],\nframes: &[");
     for f in frames(&lines) {
@@ -143,8 +145,8 @@ fn text_of_abi(layout: &Layout) -> String {
         let _ = write!(out, "again({}, {}, {}), ", a.start, a.end, a.at);
     }
     let _ = write!(out, "],\ncommit: &[");
-    for (commit, next) in layout.commit {
-        let _ = write!(out, "({commit}, {next}), ");
+    for abi::stub::Commit { at, next, bytes } in layout.commit {
+        let _ = write!(out, "commit({at}, {next}, {bytes}), ");
     }
     let _ = write!(out, "],\nframes: &[");
     for f in layout.frames {

@@ -54,6 +54,8 @@ pub struct Joined {
     first_ended: bool,
     /// All events of the first backend up to that time have come, ns.
     settled: u64,
+    /// The first backend waits for what the agent tells of the calls of functions.
+    tells_first: bool,
 }
 
 /// The agent's side of a session of both, before the first backend starts.
@@ -114,15 +116,16 @@ impl Joined {
             Prepared::Injected(agent) => (agent, !plan.paused),
         };
         let (agent, loading) = (Some(agent), Some(loading));
-        let (name, retired) = (plan.backend_name(), Vec::new());
-        Ok(Joined { name, first, agent, retired, loading, injected, waiting, first_ended: false, settled: 0 })
+        let (name, retired, tells_first) = (plan.backend_name(), Vec::new(), plan.callers.is_some());
+        let (first_ended, settled) = (false, 0);
+        Ok(Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled, tells_first })
     }
 
     /// A backend that an agent may join later ([`Plan::may_get_agent`]).
-    pub fn alone(first: Box<dyn Backend>) -> Joined {
-        let (name, retired, settled) = (first.name(), Vec::new(), 0);
+    pub fn alone(first: Box<dyn Backend>, plan: &Plan) -> Joined {
+        let (name, retired, settled, tells_first) = (first.name(), Vec::new(), 0, plan.callers.is_some());
         let (agent, loading, injected, waiting, first_ended) = (None, None, true, false, false);
-        Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled }
+        Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled, tells_first }
     }
 
     /// All that there are, and were.
@@ -258,6 +261,13 @@ impl Backend for Joined {
         };
         let began = time::monotonic();
         let mut polled = Polled { events: 0, ended: self.first_ended };
+        let (mut of_agent, mut settled) = (None, None);
+        if self.tells_first && !self.first_ended {
+            first.gather();
+            let mut second = Second { settled: None, each };
+            of_agent = Some(agent.poll(room, &mut second));
+            settled = second.settled;
+        }
         if !self.first_ended {
             let mut of_first = First { loading: loading.as_mut(), last: None, settled: None, each };
             polled = first.poll(room, &mut of_first);
@@ -276,9 +286,16 @@ impl Backend for Joined {
             // No process is left, or nothing more is wanted of any.
             agent.finish();
         }
-        let mut second = Second { settled: None, each };
-        let of_agent = agent.poll(room || self.first_ended, &mut second);
-        if let Some(until) = second.settled.filter(|_| all_ended) {
+        let of_agent = match of_agent {
+            Some(polled) => polled,
+            None => {
+                let mut second = Second { settled: None, each };
+                let polled = agent.poll(room || self.first_ended, &mut second);
+                settled = second.settled;
+                polled
+            }
+        };
+        if let Some(until) = settled.filter(|_| all_ended) {
             each.settled(until.min(self.settled));
         }
         Polled { events: polled.events + of_agent.events, ended: self.first_ended && of_agent.ended && all_ended }

@@ -22,7 +22,6 @@ use events::functions::Run;
 use events::generated::{P_ATTACH, P_EXEC, P_EXIT, P_FORK, P_PAUSED, P_RESUMED};
 use std::time::Duration;
 use sys::ptrace::Change;
-use sys::time;
 use unprivileged::perf::Perf;
 use unprivileged::ptrace::Session;
 
@@ -93,7 +92,7 @@ impl Backend for Sampled {
     }
 
     fn poll(&mut self, room: bool, each: &mut dyn Deliver) -> Polled {
-        let round = time::monotonic();
+        let round = self.samples.known();
         let merge = &mut self.merge;
         if !self.first_ended {
             let mut calls = Calls { merge, settled: None };
@@ -115,6 +114,10 @@ impl Backend for Sampled {
         let until = if ended { u64::MAX } else { round.min(self.settled) };
         let events = if room || ended { merge.release(until, |stream, event| each.event(stream, event)) } else { 0 };
         Polled { events, ended }
+    }
+
+    fn gather(&mut self) {
+        self.samples.gather();
     }
 
     fn wait(&mut self, timeout: Duration) {

@@ -88,7 +88,8 @@ impl Run {
         };
         let none = enabled.is_empty();
         let buffer = Some(before.as_ref().and_then(|f| f.buffer).unwrap_or(buffer));
-        Functions { enabled, none, heap, probes: Probes(probes), buffer, ..before.unwrap_or(fresh) }
+        let callers = self.plan.callers.is_some();
+        Functions { enabled, none, heap, probes: Probes(probes), buffer, callers, ..before.unwrap_or(fresh) }
     }
 
     /// Has the agent injected, but for processes that were just `released`, and all of this enabled from now on. `named`: functions are named

@@ -113,7 +113,7 @@ impl Shared {
             sums,
             scale,
             number,
-            reserved: 0,
+            callers: AtomicU32::new(0),
             threads: AtomicU64::new(0),
             used: AtomicU64::new(0),
             born: AtomicU64::new(0),
@@ -187,6 +187,11 @@ impl Shared {
         control.sample.store(sample, Ordering::Relaxed);
         control.now.store(crate::time::stamp().0, Ordering::Relaxed);
         control.heap.store(bits, Ordering::Release);
+    }
+
+    /// Has records say where functions were called from. Before the process has the memory.
+    pub fn record_callers(&self) {
+        self.control().callers.store(1, Ordering::Release);
     }
 
     /// Publishes the time for threads, for records whose times are cheap.

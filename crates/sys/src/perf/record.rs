@@ -205,6 +205,11 @@ pub fn parse(bytes: &[u8], sample_type: u64) -> Record<'_> {
     body(kind, misc, &bytes[HEADER..], sample_type).unwrap_or(Record::Other(kind))
 }
 
+/// Whether a record is of a mapping.
+pub fn is_mapping(bytes: &[u8]) -> bool {
+    matches!(Fields(bytes).u32(), Some(kind::MMAP | kind::MMAP2))
+}
+
 /// The time of a record of an event that was opened with `sample_type`, which has [`sample::TIME`], and [`super::bit::SAMPLE_ID_ALL`].
 pub fn time(bytes: &[u8], sample_type: u64) -> Option<u64> {
     let has = |bits: u64| (sample_type & bits).count_ones() as usize * 8;

@@ -30,7 +30,7 @@ use engine::target::Target;
 use events::StreamId;
 use events::generated as g;
 use events::stream::Scope;
-use processes::Processes;
+use processes::{Ahead, Processes};
 pub use rings::can_carry;
 use rings::{Begin, Rings};
 use samples::{Each, Samples};
@@ -53,6 +53,8 @@ const CLONE_THREAD: u64 = 0x100 | 0x1_0000;
 pub struct Perf {
     rings: Rings,
     merge: Merge,
+    /// What the mappings among the records that wait have of traced functions.
+    ahead: Ahead,
     /// Records in order, which are being worked off.
     batch: Batch,
     processes: Processes,
@@ -70,6 +72,8 @@ pub struct Perf {
     /// Records say that something was lost since it was last counted.
     loses: bool,
     stopping: bool,
+    /// Since when nothing ticks any more: it ends once it is known what was called until then.
+    ending: Option<u64>,
     over: bool,
     idle: u32,
     report: Report,
@@ -127,8 +131,9 @@ impl Perf {
         let mut perf = Perf {
             rings,
             merge: Merge::default(),
+            ahead: Ahead::default(),
             batch: Batch::default(),
-            processes: Processes::default(),
+            processes: Processes::new(plan.callers.clone()),
             samples: Samples::new(&plan.enablings),
             sleepers: Sleepers::of(&probes),
             throttled: HashMap::new(),
@@ -139,6 +144,7 @@ impl Perf {
             held: plan.named && plan.paused,
             loses: false,
             stopping: false,
+            ending: None,
             over: false,
             idle: 0,
             report: Report::default(),
@@ -203,6 +209,12 @@ impl Perf {
         Ok(())
     }
 
+    /// Up to when samples can be taken, ns: until now, or until it is known which functions were called.
+    pub fn known(&self) -> u64 {
+        let known = self.processes.callers.as_ref().map_or(u64::MAX, |callers| callers.get().known());
+        known.min(time::monotonic())
+    }
+
     fn mark(&mut self, schema: &'static events::Schema) {
         let own = process::own_pid() as u32;
         self.own.push(own_events::process(schema, time::monotonic(), (own, own), &[], &[]));
@@ -224,7 +236,7 @@ impl Perf {
     /// Hands over what is older than `until`; returns how many records there were.
     fn round(&mut self, until: u64, each: Each<'_>) -> usize {
         self.own.drain(..).for_each(|event| each(StreamId::TRACER, &event));
-        self.rings.drain(&mut self.merge);
+        self.rings.drain(&mut self.merge, &mut self.ahead);
         // What is seen of blocked threads has the time of the look, and no record may come later that is older.
         let until = if self.sleepers.is_empty() || until == u64::MAX { until } else { until.saturating_sub(LATE) };
         let Batch { bytes, index } = &mut self.batch;
@@ -243,6 +255,7 @@ impl Perf {
         }
         let n = batch.index.len();
         self.batch = batch;
+        self.processes.callers.iter().for_each(|callers| callers.get().settle(Merge::watermark(until)));
         let now = if until == u64::MAX { time::monotonic() } else { until };
         n + self.look_at_sleepers(now, each)
     }
@@ -268,7 +281,7 @@ impl Perf {
 
     /// Works a record off.
     fn take(&mut self, stream: StreamId, bytes: &[u8], each: Each<'_>) {
-        let Perf { rings, merge, processes, samples, sleepers, .. } = self;
+        let Perf { rings, merge, ahead, processes, samples, sleepers, .. } = self;
         let mut say = |schema, time, who, args: &[u64], tails: &[&[u8]]| {
             each(stream, &own_events::process(schema, time, who, args, tails));
         };
@@ -279,26 +292,28 @@ impl Perf {
                 }
             }
             Record::Mapping(m, _) => {
+                let mut later = Ahead::default();
                 let meanwhile = || {
                     if merge.waiting() < MOST_WAITING {
-                        rings.drain(merge);
+                        rings.drain(merge, &mut later);
                     }
                     std::thread::sleep(Duration::from_millis(1));
                 };
                 let mut meanwhile = meanwhile;
                 sleepers.iter_mut().for_each(|s| s.forget(m.who.0));
-                processes.map(&m, &mut |bytes| build_beside(bytes, &mut meanwhile));
+                processes.map(&m, ahead, &mut |bytes| build_beside(bytes, &mut meanwhile));
+                ahead.append(&mut later);
             }
             Record::Comm { who, exec: true, name, stamp } => {
                 sleepers.iter_mut().for_each(|s| s.forget(who.0));
-                processes.exec(who.0, name);
+                processes.exec(who.0, name, stamp.time);
                 let (uid, gid) = processes.ids(who.0, who.1);
                 let args = [0, who.1.into(), uid.into(), gid.into()];
                 say(&g::P_EXEC, stamp.time, who, &args, &[name]);
             }
             Record::Comm { who, name, .. } => processes.rename(who, name),
             Record::Fork { who, parent, time } => {
-                processes.fork(who, parent);
+                processes.fork(who, parent, time);
                 let flags = if who.0 == parent.0 { CLONE_THREAD } else { 0 };
                 let args = [0, who.0.into(), who.1.into(), flags];
                 say(&g::P_FORK, time, parent, &args, &[processes.comm(parent.1)]);
@@ -308,7 +323,7 @@ impl Perf {
                     let nth = sleepers.nth;
                     sleepers.ended(who.1, time, &mut |slept| samples.slept(nth, slept, processes, each));
                 }
-                processes.exit(who);
+                processes.exit(who, time);
                 if processes.code(who.0).is_none() {
                     sleepers.iter_mut().for_each(|s| s.forget(who.0));
                 }
@@ -337,10 +352,8 @@ impl Perf {
         }
     }
 
-    /// Ends the session: no event ticks any more, and the rest is handed over.
+    /// Ends the session, once no event ticks any more: the rest is handed over.
     fn end(&mut self, each: Each<'_>) -> usize {
-        self.rings.tick(false);
-        self.stopping = true;
         let mut n = self.round(u64::MAX, each);
         // What has come while tables were built.
         n += self.round(u64::MAX, each);
@@ -413,7 +426,7 @@ impl Backend for Perf {
         }
         let mut events = 0;
         if room {
-            events = self.round(time::monotonic(), &mut |stream, event| each.event(stream, event));
+            events = self.round(self.known(), &mut |stream, event| each.event(stream, event));
         }
         self.idle = if events > 0 { 0 } else { self.idle + 1 };
         if self.idle % 64 == 63 {
@@ -423,10 +436,23 @@ impl Backend for Perf {
             self.rings.count_lost();
         }
         if self.stopping || self.all_ended() {
-            events += self.end(&mut |stream, event| each.event(stream, event));
+            self.stopping = true;
+            let since = *self.ending.get_or_insert_with(|| {
+                self.rings.tick(false);
+                time::monotonic()
+            });
+            if self.known() >= since {
+                events += self.end(&mut |stream, event| each.event(stream, event));
+            }
         }
         self.collect_command();
         Polled { events, ended: self.over }
+    }
+
+    fn gather(&mut self) {
+        if self.merge.waiting() < MOST_WAITING {
+            self.rings.drain(&mut self.merge, &mut self.ahead);
+        }
     }
 
     fn wait(&mut self, timeout: Duration) {

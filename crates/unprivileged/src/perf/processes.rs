@@ -1,8 +1,10 @@
 //! What is known of the traced threads and processes, as the records say, in order of time.
 
-use engine::backend::code::{Building, Code, Files, build_here};
+use engine::backend::code::{Building, Code, Files, areas_of, build_here};
 use engine::backend::ids::ids;
-use std::collections::HashMap;
+use engine::backend::patched;
+use engine::callers::Handle;
+use std::collections::{HashMap, VecDeque};
 use sys::maps::{Map, PROT_EXEC};
 use sys::perf::record::{FileId, Mapping};
 use sys::proc;
@@ -40,9 +42,41 @@ pub struct Processes {
     pub snapshots: u64,
     /// Mappings that were made.
     pub updates: u64,
+    /// Where traced functions were called from.
+    pub callers: Option<Handle>,
+}
+
+/// What mappings have of traced functions whose records wait to be worked off: read while the process is there.
+#[derive(Default)]
+pub struct Ahead(VecDeque<(u32, (u64, u64), Vec<patched::Copy>)>);
+
+impl Ahead {
+    /// A mapping was made.
+    pub fn read(&mut self, m: &Mapping<'_>) {
+        let Some(map) = executable(m).filter(|_| self.0.len() < MOST) else { return };
+        let areas = areas_of(m.who.0 as i32, &map);
+        if !areas.is_empty() {
+            self.0.push_back((m.who.0, map.range, areas));
+        }
+    }
+
+    /// Adds what was read later.
+    pub fn append(&mut self, later: &mut Ahead) {
+        self.0.append(&mut later.0);
+    }
+
+    fn take(&mut self, pid: u32, range: (u64, u64)) -> Option<Vec<patched::Copy>> {
+        let at = self.0.iter().position(|(of, there, _)| (*of, *there) == (pid, range))?;
+        self.0.remove(at).map(|(.., areas)| areas)
+    }
 }
 
 impl Processes {
+    /// None yet.
+    pub fn new(callers: Option<Handle>) -> Processes {
+        Processes { callers, ..Processes::default() }
+    }
+
     /// A process that runs already; its threads.
     pub fn attach(&mut self, pid: u32, tids: &[i32]) {
         self.look_at(pid, 0);
@@ -70,10 +104,11 @@ impl Processes {
     }
 
     /// A thread has made another, or a process.
-    pub fn fork(&mut self, (pid, tid): (u32, u32), parent: (u32, u32)) {
+    pub fn fork(&mut self, (pid, tid): (u32, u32), parent: (u32, u32), time: u64) {
         let comm = self.comm(parent.1).to_vec();
         self.begin(tid, pid, comm);
         if pid != parent.0 {
+            self.callers.iter().for_each(|callers| callers.get().fork(tid, parent.1, time));
             let code = self.processes.get(&parent.0).map(|p| p.code.clone()).unwrap_or_default();
             self.insert(pid, Process { code, read: 0 });
         }
@@ -87,7 +122,8 @@ impl Processes {
     }
 
     /// A process executes a program: one thread is left, which has the process's number.
-    pub fn exec(&mut self, pid: u32, comm: &[u8]) {
+    pub fn exec(&mut self, pid: u32, comm: &[u8], time: u64) {
+        self.callers.iter().for_each(|callers| callers.get().end(pid, time));
         self.threads.retain(|_, t| t.pid != pid);
         self.begin(pid, pid, comm.to_vec());
         self.insert(pid, Process::default());
@@ -102,7 +138,8 @@ impl Processes {
     }
 
     /// A thread has ended.
-    pub fn exit(&mut self, (pid, tid): (u32, u32)) {
+    pub fn exit(&mut self, (pid, tid): (u32, u32), time: u64) {
+        self.callers.iter().for_each(|callers| callers.get().end(tid, time));
         self.threads.remove(&tid);
         if !self.threads.values().any(|t| t.pid == pid) {
             self.processes.remove(&pid);
@@ -114,18 +151,14 @@ impl Processes {
         self.threads.retain(|tid, _| !sys::process::has_ended(*tid as i32));
     }
 
-    /// A mapping is made.
-    pub fn map(&mut self, m: &Mapping<'_>, build: &mut Building<'_>) {
-        let FileId::Inode(major, minor, inode) = m.file else { return };
-        if m.prot & PROT_EXEC == 0 {
-            return;
-        }
-        let range = (m.addr, m.addr.saturating_add(m.len));
-        let file = (major, minor, if m.path.first() == Some(&b'/') { inode } else { 0 });
-        let map = Map { range, prot: m.prot, flags: m.flags, offset: m.offset, file, path: m.path.to_vec() };
-        let tables = self.files.tables(m.who.0 as i32, &map, build);
+    /// A mapping is made. `ahead`: what was read of it.
+    pub fn map(&mut self, m: &Mapping<'_>, ahead: &mut Ahead, build: &mut Building<'_>) {
+        let Some(map) = executable(m) else { return };
+        let pid = m.who.0;
+        let tables = self.files.tables(pid as i32, &map, build);
         self.updates += 1;
-        self.processes.entry(m.who.0).or_default().code.map(m.who.0 as i32, &map, tables);
+        let areas = ahead.take(pid, map.range).unwrap_or_else(|| areas_of(pid as i32, &map));
+        self.processes.entry(pid).or_default().code.map(&map, tables, areas);
     }
 
     /// What a process has mapped.
@@ -175,6 +208,15 @@ impl Processes {
     }
 }
 
+/// A mapping of code; none where it is something else.
+fn executable(m: &Mapping<'_>) -> Option<Map> {
+    let FileId::Inode(major, minor, inode) = m.file else { return None };
+    let range = (m.addr, m.addr.saturating_add(m.len));
+    let file = (major, minor, if m.path.first() == Some(&b'/') { inode } else { 0 });
+    let map = || Map { range, prot: m.prot, flags: m.flags, offset: m.offset, file, path: m.path.to_vec() };
+    (m.prot & PROT_EXEC != 0).then(map)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,16 +225,16 @@ mod tests {
     fn threads_are_followed() {
         let mut all = Processes::default();
         all.begin(7, 7, b"a".to_vec());
-        all.fork((7, 8), (7, 7));
-        all.fork((9, 9), (7, 8));
+        all.fork((7, 8), (7, 7), 1);
+        all.fork((9, 9), (7, 8), 2);
         all.rename((7, 8), b"b");
         assert_eq!((all.comm(7), all.comm(8), all.comm(9), all.comm(1)), (&b"a"[..], &b"b"[..], &b"a"[..], &b""[..]));
         // The second thread executes a program: the first is gone.
-        all.exec(7, b"c");
+        all.exec(7, b"c", 3);
         assert_eq!((all.comm(7), all.comm(8)), (&b"c"[..], &b""[..]));
-        all.exit((9, 9));
+        all.exit((9, 9), 4);
         assert!(all.are_there() && all.code(9).is_none() && all.code(7).is_some());
-        all.exit((7, 7));
+        all.exit((7, 7), 5);
         assert!(!all.are_there() && all.code(7).is_none());
     }
 }

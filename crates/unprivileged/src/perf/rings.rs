@@ -7,6 +7,7 @@
 //!
 //! Dummies and clocks are events of their own, so that the kernel counts what each has lost.
 
+use super::processes::Ahead;
 use engine::error::{Error, Result};
 use engine::pipeline::merge::Merge;
 use engine::provider::{ArgLocation, AttachPoint};
@@ -167,7 +168,7 @@ impl Rings {
     }
 
     /// Takes what is in the rings; returns how many records.
-    pub fn drain(&mut self, merge: &mut Merge) -> usize {
+    pub fn drain(&mut self, merge: &mut Merge, ahead: &mut Ahead) -> usize {
         let Rings { cpus, sample_type, passed, .. } = self;
         let mut n = 0;
         for cpu in cpus {
@@ -175,6 +176,11 @@ impl Rings {
             n += cpu.ring.drain(|bytes| {
                 passed.add(bytes);
                 if bytes.len() >= HEADER {
+                    if record::is_mapping(bytes)
+                        && let record::Record::Mapping(m, _) = record::parse(bytes, *sample_type)
+                    {
+                        ahead.read(&m);
+                    }
                     merge.push_at(record::time(bytes, *sample_type).unwrap_or(0), stream, bytes);
                 }
             });

@@ -3,6 +3,7 @@
 use super::processes::Processes;
 use super::sleepers::Slept;
 use engine::backend::code::{Code, id_of};
+use engine::callers::{Handle, Open};
 use engine::request::enabling::Enabling;
 use engine::request::probe_enabling::{ProbeEnabling, Source};
 use engine::stats::{Counts, StackCounts};
@@ -184,13 +185,19 @@ impl Samples {
         each: Each<'_>,
     ) -> (u64, u64) {
         let (pid, tid, time) = (sample.stamp.pid, sample.stamp.tid, sample.stamp.time);
+        let callers = processes.callers.clone();
+        let mut callers = callers.as_ref().map(Handle::get);
+        let mut walk = |samples: &mut Samples, processes: &Processes| {
+            let open = callers.as_mut().and_then(|callers| callers.at((pid, tid), time));
+            samples.walk(most, sample, processes.code(pid), open)
+        };
         let (mut ended, mut guessed) = match walked {
             Some(walked) => self.keep(most, walked),
-            None => self.walk(most, sample, processes.code(pid)),
+            None => walk(self, processes),
         };
         // Perhaps the record of a mapping was lost.
         if walked.is_none() && ended == Ended::NoMapping && processes.look_again(pid, time) {
-            (ended, guessed) = self.walk(most, sample, processes.code(pid));
+            (ended, guessed) = walk(self, processes);
         }
         self.stacks.endings[ended as usize] += 1;
         let id = id_of(&self.frames, ended as u64);
@@ -222,8 +229,8 @@ impl Samples {
         (if frames.len() > most { Ended::Full } else { ended }, guessed)
     }
 
-    /// The frames of a sample; why there are no more, and how many are guessed.
-    fn walk(&mut self, most: usize, sample: &Sample<'_>, code: Option<&Code>) -> (Ended, u64) {
+    /// The frames of a sample; why there are no more, and how many are guessed. `open`: the calls of traced functions that were open then.
+    fn walk(&mut self, most: usize, sample: &Sample<'_>, code: Option<&Code>, open: Option<Open<'_>>) -> (Ended, u64) {
         self.frames.clear();
         let (registers, pc) = match sample.user.registers {
             User::Wide(registers, pc) => (registers, pc),
@@ -231,7 +238,7 @@ impl Samples {
             User::None => return (Ended::NoMemory, 0),
         };
         let (bp, sp) = (registers[RBP], registers[RSP]);
-        let mut copied = Copied { registers, bytes: sample.user.stack, code, is_short: false };
+        let mut copied = Copied { registers, bytes: sample.user.stack, code, open, is_short: false };
         let mut walk = Walk::new(&mut copied, Registers { pc, sp, bp }, most.min(MAX_FRAMES));
         let mut guessed = 0;
         for frame in walk.by_ref() {
@@ -257,6 +264,8 @@ struct Copied<'s> {
     registers: [u64; 16],
     bytes: &'s [u8],
     code: Option<&'s Code>,
+    /// The calls of traced functions that were open then.
+    open: Option<Open<'s>>,
     /// The walk has asked for more than was copied.
     is_short: bool,
 }
@@ -285,8 +294,11 @@ impl Target for &mut Copied<'_> {
 
     fn patched(&mut self, frame: Registers, exact: bool) -> Option<Patched> {
         match self.code?.patched(frame.pc, exact)? {
-            // Its return address is below the stack pointer, and not copied.
-            Patched::Stub { cfa: Some(0), .. } => Some(Patched::Return(None)),
+            // Of a stub whose return address is below the stack pointer, that is not copied.
+            Patched::Stub { cfa: Some(0), .. } | Patched::Return(_) => {
+                let place = frame.sp.wrapping_sub(8);
+                Some(Patched::Return(self.open.as_mut().and_then(|open| open.address(place))))
+            }
             other => Some(other),
         }
     }
@@ -305,7 +317,7 @@ mod tests {
         let bytes = [1u64.to_le_bytes(), 2u64.to_le_bytes()].concat();
         let mut registers = [0; 16];
         (registers[RBP], registers[RSP]) = (7, 0x1000);
-        let mut copied = Copied { registers, bytes: &bytes, code: None, is_short: false };
+        let mut copied = Copied { registers, bytes: &bytes, code: None, open: None, is_short: false };
         let mut target = &mut copied;
         assert_eq!((target.read(0x1000), target.read(0x1008)), (Some(1), Some(2)));
         assert_eq!((target.read(0xff8), target.read(0xf00)), (Some(7), None));
