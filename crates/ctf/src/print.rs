@@ -38,71 +38,37 @@ pub fn tsdl(metadata: &Metadata) -> String {
 
 /// The metadata of a trace. `aliases` can then be given to [`event_class`] for classes that are added.
 pub fn tsdl_with(aliases: &mut Aliases, metadata: &Metadata) -> String {
-    let mut out = String::from("/* CTF 1.8 */\n\n");
-    out += &trace(aliases, metadata);
+    let mut p = Printer::new(aliases);
+    p.out += "/* CTF 1.8 */\n\n";
+    p.trace(metadata);
     for c in &metadata.clocks {
-        out += &clock(c);
+        clock(&mut p.out, c);
     }
     for stream in &metadata.streams {
-        out += &stream_class(aliases, stream);
+        p.stream_class(stream);
         for event in &stream.events {
-            out += &event_class(aliases, stream.id, event);
+            p.event_class(stream.id, event);
         }
     }
-    out
+    p.out
 }
 
 /// One event class with the types that it is the first to use, to be appended to metadata.
 pub fn event_class(aliases: &mut Aliases, stream_id: u64, event: &EventClass) -> String {
-    let mut p = Printer { aliases, declared: String::new(), out: String::new() };
-    let _ = write!(
-        p.out,
-        "event {{\n\tname = {};\n\tid = {};\n\tstream_id = {stream_id};\n",
-        quoted(&event.name),
-        event.id
-    );
-    if let Some(level) = event.loglevel {
-        let _ = writeln!(p.out, "\tloglevel = {level};");
-    }
-    p.scope("context", event.context.as_ref());
-    p.scope("fields", event.fields.as_ref());
-    p.end()
+    let mut p = Printer::new(aliases);
+    p.event_class(stream_id, event);
+    p.out
 }
 
 /// A stream class without its events, as [`tsdl`] prints it.
 pub fn stream_class(aliases: &mut Aliases, stream: &StreamClass) -> String {
-    let mut p = Printer { aliases, declared: String::new(), out: String::new() };
-    let _ = write!(p.out, "stream {{\n\tid = {};\n", stream.id);
-    p.scope("packet.context", stream.packet_context.as_ref());
-    p.scope("event.header", stream.event_header.as_ref());
-    p.scope("event.context", stream.event_context.as_ref());
-    p.end()
+    let mut p = Printer::new(aliases);
+    p.stream_class(stream);
+    p.out
 }
 
-fn trace(aliases: &mut Aliases, metadata: &Metadata) -> String {
-    let mut p = Printer { aliases, declared: String::new(), out: String::new() };
-    p.out += "trace {\n\tmajor = 1;\n\tminor = 8;\n";
-    if let Some(uuid) = &metadata.uuid {
-        let _ = writeln!(p.out, "\tuuid = \"{}\";", uuid_text(uuid));
-    }
-    let _ = writeln!(p.out, "\tbyte_order = {};", order(metadata.order));
-    p.scope("packet.header", metadata.packet_header.as_ref());
-    let mut out = p.end();
-    if !metadata.env.is_empty() {
-        out += "env {\n";
-        for (name, value) in &metadata.env {
-            let _ = match value {
-                EnvValue::Int(i) => writeln!(out, "\t{} = {i};", identifiers::field_name(name)),
-                EnvValue::Str(s) => writeln!(out, "\t{} = {};", identifiers::field_name(name), quoted(s)),
-            };
-        }
-        out += "};\n\n";
-    }
-    out
-}
-
-fn clock(c: &Clock) -> String {
-    let mut out = format!("clock {{\n\tname = {};\n", identifiers::sanitize(&c.name));
+fn clock(out: &mut String, c: &Clock) {
+    let _ = write!(out, "clock {{\n\tname = {};\n", identifiers::sanitize(&c.name));
     if let Some(uuid) = &c.uuid {
         let _ = writeln!(out, "\tuuid = \"{}\";", uuid_text(uuid));
     }
@@ -114,7 +80,6 @@ fn clock(c: &Clock) -> String {
     let _ = writeln!(out, "\toffset_s = {seconds};\n\toffset = {ticks};");
     let absolute = if c.absolute { "true" } else { "false" };
     let _ = writeln!(out, "\tabsolute = {absolute};\n}};\n");
-    out
 }
 
 /// The offsets of a clock with ticks that are not negative, which babeltrace2 would refuse.
@@ -150,13 +115,18 @@ pub fn uuid_text(uuid: &[u8; 16]) -> String {
 /// A string literal of TSDL: what is not printable ASCII is written as three octal digits per byte.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    quote(&mut out, text);
+    out
+}
+
+fn quote(out: &mut String, text: &str) {
     out.push('"');
     for byte in text.bytes() {
         match byte {
-            b'"' => out += "\\\"",
-            b'\\' => out += "\\\\",
-            b'\n' => out += "\\n",
-            b'\t' => out += "\\t",
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
             0x20..0x7f => out.push(char::from(byte)),
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
@@ -164,103 +134,203 @@ pub fn quoted(text: &str) -> String {
         }
     }
     out.push('"');
-    out
 }
 
-/// Text of one block, and of the types that must be declared before it.
+fn number(out: &mut String, n: impl itoa::Integer) {
+    out.push_str(itoa::Buffer::new().format(n));
+}
+
+/// Text of blocks. There are hundreds, so nothing is made for each of their parts.
 struct Printer<'a> {
     aliases: &'a mut Aliases,
-    declared: String,
+    /// Blocks that are complete.
     out: String,
+    /// The block that is being made, and the types that must be declared before it.
+    block: String,
+    declared: String,
+    /// The name of an integer type.
+    alias: String,
 }
 
 impl Printer<'_> {
-    fn end(mut self) -> String {
-        self.out += "};\n\n";
+    fn new(aliases: &mut Aliases) -> Printer<'_> {
+        let [out, block, declared, alias] = [const { String::new() }; 4];
+        Printer { aliases, out, block, declared, alias }
+    }
+
+    fn end(&mut self) {
         if !self.declared.is_empty() {
-            self.declared.push('\n');
+            self.out += &self.declared;
+            self.out.push('\n');
+            self.declared.clear();
         }
-        self.declared + &self.out
+        self.out += &self.block;
+        self.out += "};\n\n";
+        self.block.clear();
+    }
+
+    fn trace(&mut self, metadata: &Metadata) {
+        self.block += "trace {\n\tmajor = 1;\n\tminor = 8;\n";
+        if let Some(uuid) = &metadata.uuid {
+            let _ = writeln!(self.block, "\tuuid = \"{}\";", uuid_text(uuid));
+        }
+        let _ = writeln!(self.block, "\tbyte_order = {};", order(metadata.order));
+        self.scope("packet.header", metadata.packet_header.as_ref());
+        self.end();
+        if !metadata.env.is_empty() {
+            self.block += "env {\n";
+            for (name, value) in &metadata.env {
+                let _ = write!(self.block, "\t{} = ", identifiers::field_name(name));
+                match value {
+                    EnvValue::Int(i) => number(&mut self.block, *i),
+                    EnvValue::Str(s) => quote(&mut self.block, s),
+                }
+                self.block += ";\n";
+            }
+            self.end();
+        }
+    }
+
+    fn stream_class(&mut self, stream: &StreamClass) {
+        self.block += "stream {\n\tid = ";
+        number(&mut self.block, stream.id);
+        self.block += ";\n";
+        self.scope("packet.context", stream.packet_context.as_ref());
+        self.scope("event.header", stream.event_header.as_ref());
+        self.scope("event.context", stream.event_context.as_ref());
+        self.end();
+    }
+
+    fn event_class(&mut self, stream_id: u64, event: &EventClass) {
+        self.block += "event {\n\tname = ";
+        quote(&mut self.block, &event.name);
+        self.block += ";\n\tid = ";
+        number(&mut self.block, event.id);
+        self.block += ";\n\tstream_id = ";
+        number(&mut self.block, stream_id);
+        self.block += ";\n";
+        if let Some(level) = event.loglevel {
+            let _ = writeln!(self.block, "\tloglevel = {level};");
+        }
+        self.scope("context", event.context.as_ref());
+        self.scope("fields", event.fields.as_ref());
+        self.end();
     }
 
     /// `NAME := struct { … };` of a block.
     fn scope(&mut self, name: &str, ty: Option<&StructType>) {
         if let Some(ty) = ty {
-            let text = self.structure(ty, 1);
-            let _ = writeln!(self.out, "\t{name} := {text};");
+            self.block.push('\t');
+            self.block += name;
+            self.block += " := ";
+            self.structure(ty, 1);
+            self.block += ";\n";
         }
     }
 
-    fn structure(&mut self, ty: &StructType, depth: usize) -> String {
-        let mut out = format!("struct {}", self.fields(&ty.fields, depth));
+    fn structure(&mut self, ty: &StructType, depth: usize) {
+        self.block += "struct ";
+        self.fields(&ty.fields, depth);
         if ty.align > 1 {
-            let _ = write!(out, " align({})", ty.align);
+            self.block += " align(";
+            number(&mut self.block, ty.align);
+            self.block.push(')');
         }
-        out
     }
 
-    fn fields(&mut self, fields: &[Field], depth: usize) -> String {
-        let mut out = String::from("{\n");
+    fn indent(&mut self, depth: usize) {
+        self.block.extend(std::iter::repeat_n('\t', depth));
+    }
+
+    fn fields(&mut self, fields: &[Field], depth: usize) {
+        self.block += "{\n";
         for field in fields {
-            let (spec, dimensions) = self.ty(&field.ty, depth + 1);
-            let indent = "\t".repeat(depth + 1);
-            let _ = writeln!(out, "{indent}{spec} {}{dimensions};", identifiers::field_name(&field.name));
+            self.indent(depth + 1);
+            self.specifier(&field.ty, depth + 1);
+            self.block.push(' ');
+            self.block += &identifiers::field_name(&field.name);
+            self.dimensions(&field.ty);
+            self.block += ";\n";
         }
-        out + &"\t".repeat(depth) + "}"
+        self.indent(depth);
+        self.block.push('}');
     }
 
-    /// The parts of a declaration before and after a field's name.
-    fn ty(&mut self, ty: &Type, depth: usize) -> (String, String) {
-        let spec = match ty {
+    /// The part of a declaration before the field's name.
+    fn specifier(&mut self, ty: &Type, depth: usize) {
+        match ty {
             Type::Int(i) => self.int(i),
             Type::Float(f) => self.float(f),
             Type::Enum(i, labels) => self.enumeration(i, labels),
-            Type::Str(Encoding::Utf8) => "string".into(),
-            Type::Str(Encoding::Ascii) => "string { encoding = ASCII; }".into(),
-            Type::Str(Encoding::None) => "string { encoding = none; }".into(),
+            Type::Str(Encoding::Utf8) => self.block += "string",
+            Type::Str(Encoding::Ascii) => self.block += "string { encoding = ASCII; }",
+            Type::Str(Encoding::None) => self.block += "string { encoding = none; }",
             Type::Struct(s) => self.structure(s, depth),
-            Type::Variant(tag, options) => format!("variant <{}> {}", path(tag), self.fields(options, depth)),
+            Type::Variant(tag, options) => {
+                self.block += "variant <";
+                path(&mut self.block, tag);
+                self.block += "> ";
+                self.fields(options, depth);
+            }
+            Type::Array(element, _) | Type::Sequence(element, _) => self.specifier(element, depth),
+        }
+    }
+
+    /// The part behind it.
+    fn dimensions(&mut self, ty: &Type) {
+        let element = match ty {
             Type::Array(element, n) => {
-                let (spec, dimensions) = self.ty(element, depth);
-                return (spec, format!("[{n}]{dimensions}"));
+                self.block.push('[');
+                number(&mut self.block, *n);
+                element
             }
             Type::Sequence(element, length) => {
-                let (spec, dimensions) = self.ty(element, depth);
-                return (spec, format!("[{}]{dimensions}", path(length)));
+                self.block.push('[');
+                path(&mut self.block, length);
+                element
             }
+            _ => return,
         };
-        (spec, String::new())
+        self.block.push(']');
+        self.dimensions(element);
     }
 
-    fn enumeration(&mut self, int: &IntType, labels: &[Label]) -> String {
-        let mut out = format!("enum : {} {{", self.int(int));
+    fn enumeration(&mut self, int: &IntType, labels: &[Label]) {
+        self.block += "enum : ";
+        self.int(int);
+        self.block += " {";
         for (i, label) in labels.iter().enumerate() {
-            let comma = if i == 0 { "" } else { "," };
-            let _ = write!(out, "{comma} {} = {}", quoted(&label.name), label.first);
+            self.block += if i == 0 { " " } else { ", " };
+            quote(&mut self.block, &label.name);
+            self.block += " = ";
+            number(&mut self.block, label.first);
             if label.last != label.first {
-                let _ = write!(out, " ... {}", label.last);
+                self.block += " ... ";
+                number(&mut self.block, label.last);
             }
         }
-        out + " }"
+        self.block += " }";
     }
 
-    fn float(&mut self, f: &FloatType) -> String {
-        let mut out = format!("floating_point {{ exp_dig = {}; mant_dig = {}; align = {};", f.exp, f.mant, f.align);
+    fn float(&mut self, f: &FloatType) {
+        let FloatType { exp, mant, align, .. } = f;
+        let _ = write!(self.block, "floating_point {{ exp_dig = {exp}; mant_dig = {mant}; align = {align};");
         if f.order != self.aliases.order {
-            let _ = write!(out, " byte_order = {};", order(f.order));
+            let _ = write!(self.block, " byte_order = {};", order(f.order));
         }
-        out + " }"
+        self.block += " }";
     }
 
     /// The name of an integer type, which is declared if it is not yet.
-    fn int(&mut self, int: &IntType) -> String {
-        let name = alias_name(int, self.aliases.order);
-        if !self.aliases.names.contains(&name) {
+    fn int(&mut self, int: &IntType) {
+        self.alias.clear();
+        alias_name(&mut self.alias, int, self.aliases.order);
+        if !self.aliases.names.contains(&self.alias) {
             let text = integer(int, self.aliases.order);
-            let _ = writeln!(self.declared, "typealias {text} := {name};");
-            self.aliases.names.insert(name.clone());
+            let _ = writeln!(self.declared, "typealias {text} := {};", self.alias);
+            self.aliases.names.insert(self.alias.clone());
         }
-        name
+        self.block += &self.alias;
     }
 }
 
@@ -287,8 +357,8 @@ fn integer(int: &IntType, trace: ByteOrder) -> String {
 }
 
 /// A name that contains all properties of an integer type, so that equal names are equal types.
-fn alias_name(int: &IntType, trace: ByteOrder) -> String {
-    let letters = match (int.base, int.signed) {
+fn alias_name(out: &mut String, int: &IntType, trace: ByteOrder) {
+    out.push_str(match (int.base, int.signed) {
         (Base::Decimal, false) => "u",
         (Base::Decimal, true) => "i",
         (Base::Hexadecimal, false) => "x",
@@ -297,28 +367,37 @@ fn alias_name(int: &IntType, trace: ByteOrder) -> String {
         (Base::Octal, true) => "io",
         (Base::Binary, false) => "b",
         (Base::Binary, true) => "ib",
-    };
-    let mut out = format!("{letters}{}", int.size);
+    });
+    number(out, int.size);
     if int.align != 8 {
-        let _ = write!(out, "_a{}", int.align);
+        out.push_str("_a");
+        number(out, int.align);
     }
     match int.encoding {
         Encoding::None => {}
-        Encoding::Utf8 => out += "_utf8",
-        Encoding::Ascii => out += "_ascii",
+        Encoding::Utf8 => out.push_str("_utf8"),
+        Encoding::Ascii => out.push_str("_ascii"),
     }
     if int.order != trace {
-        let _ = write!(out, "_{}", order(int.order));
+        out.push('_');
+        out.push_str(order(int.order));
     }
     if let Some(clock) = &int.clock {
-        let _ = write!(out, "_clock_{}", identifiers::sanitize(clock));
+        out.push_str("_clock_");
+        out.push_str(&identifiers::sanitize(clock));
     }
-    out
 }
 
-fn path(path: &Path) -> String {
+fn path(out: &mut String, path: &Path) {
     let scope = identifiers::scope(path).map_or(0, |(_, rest)| path.len() - rest.len());
-    let words =
-        path.iter().enumerate().map(|(i, word)| if i < scope { word.clone() } else { identifiers::field_name(word) });
-    words.collect::<Vec<_>>().join(".")
+    for (i, word) in path.iter().enumerate() {
+        if i > 0 {
+            out.push('.');
+        }
+        if i < scope {
+            out.push_str(word);
+        } else {
+            out.push_str(&identifiers::field_name(word));
+        }
+    }
 }

@@ -50,12 +50,26 @@ pub struct Error {
     pub message: String,
 }
 
-impl Error {
-    fn at(pos: Pos, message: impl Into<String>) -> Error {
-        Error { file: String::new(), line: pos.line, column: pos.column, message: message.into() }
+/// What is wrong with a text, and where in it.
+#[derive(Debug)]
+struct Fault {
+    at: Pos,
+    message: String,
+}
+
+impl Fault {
+    fn at(at: Pos, message: impl Into<String>) -> Fault {
+        Fault { at, message: message.into() }
     }
-    fn start(message: impl Into<String>) -> Error {
-        Error::at(Pos { line: 1, column: 1 }, message)
+    fn start(message: impl Into<String>) -> Fault {
+        Fault::at(Pos::START, message)
+    }
+    /// As others see it. Lines and columns are counted here, so that nobody else has to.
+    fn of(self, file: &str, text: &str) -> Error {
+        let before = &text[..self.at.0 as usize];
+        let line = before.bytes().filter(|b| *b == b'\n').count();
+        let column = before.rsplit('\n').next().unwrap_or(before).chars().count();
+        Error { file: file.into(), line: line as u32 + 1, column: column as u32 + 1, message: self.message }
     }
 }
 
@@ -65,11 +79,11 @@ impl Error {
 /// The first thing that is not understood, or a bound that is passed.
 pub fn parse(file: &str, text: &str) -> Result<Metadata, Error> {
     let bounded = if text.len() > MAX_TEXT {
-        Err(Error::start(format!("{} bytes of metadata, more than {MAX_TEXT}", text.len())))
+        Err(Fault::start(format!("{} bytes of metadata, more than {MAX_TEXT}", text.len())))
     } else {
         lexer::tokens(text, MAX_TOKENS).and_then(blocks::metadata)
     };
-    bounded.map_err(|e| Error { file: file.into(), ..e })
+    bounded.map_err(|e| e.of(file, text))
 }
 
 /// Reads metadata that may be wrapped into packets. Bytes that are no UTF-8 become U+FFFD.
@@ -77,12 +91,12 @@ pub fn parse(file: &str, text: &str) -> Result<Metadata, Error> {
 /// # Errors
 /// Those of [`parse`], and packets that are cut, compressed or encrypted.
 pub fn parse_bytes(file: &str, bytes: &[u8]) -> Result<Metadata, Error> {
-    let text = unwrap(bytes).map_err(|e| Error { file: file.into(), ..e })?;
+    let text = unwrap(bytes).map_err(|e| e.of(file, ""))?;
     parse(file, &String::from_utf8_lossy(&text))
 }
 
 /// The text in packets of metadata; the same bytes if they are no packets.
-fn unwrap(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+fn unwrap(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     let word = |at: usize| bytes.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok());
     let read: fn([u8; 4]) -> u32 = match word(0) {
         Some(b) if u32::from_le_bytes(b) == PACKET_MAGIC => u32::from_le_bytes,
@@ -92,7 +106,7 @@ fn unwrap(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
     let mut text = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let fail = |what: &str| Err(Error::start(format!("packet of metadata at byte {at}: {what}")));
+        let fail = |what: &str| Err(Fault::start(format!("packet of metadata at byte {at}: {what}")));
         let Some(header) = bytes.get(at..at + PACKET_HEADER) else { return fail("its header is cut") };
         let field = |i: usize| word(at + i).map_or(0, read);
         if field(0) != PACKET_MAGIC {
