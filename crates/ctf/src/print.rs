@@ -1,8 +1,8 @@
 //! Metadata as text: CTF 1.8's language TSDL, as babeltrace2 2.0.4 reads it without a warning.
 //!
 //! Integer types are declared once each, with names that follow from what they are (`u32`, `x64`, `u64_a64_mono`), so that
-//! hundreds of event classes stay small. [`tsdl`] prints all; [`tsdl_with`] and [`event_class`] print a head and, later, further
-//! classes of the same trace.
+//! hundreds of event classes stay small. [`tsdl`] prints all; [`tsdl_with`], [`stream`] and [`event_class`] print a head and, later,
+//! further classes of the same trace.
 //!
 //! Names of fields that clash with a keyword, with a declared type or begin with an underscore are written with an underscore
 //! more, which readers take away (babeltrace2 does not do that for the labels of enumerations, so an option of a variant that
@@ -45,25 +45,23 @@ pub fn tsdl_with(aliases: &mut Aliases, metadata: &Metadata) -> String {
         clock(&mut p.out, c);
     }
     for stream in &metadata.streams {
-        p.stream_class(stream);
-        for event in &stream.events {
-            p.event_class(stream.id, event);
-        }
+        p.stream(stream);
     }
     p.out
+}
+
+/// Appends a stream class with its events, as [`tsdl`] prints it.
+pub fn stream(aliases: &mut Aliases, out: &mut String, stream: &StreamClass) {
+    let mut p = Printer::new(aliases);
+    p.out = std::mem::take(out);
+    p.stream(stream);
+    *out = p.out;
 }
 
 /// One event class with the types that it is the first to use, to be appended to metadata.
 pub fn event_class(aliases: &mut Aliases, stream_id: u64, event: &EventClass) -> String {
     let mut p = Printer::new(aliases);
     p.event_class(stream_id, event);
-    p.out
-}
-
-/// A stream class without its events, as [`tsdl`] prints it.
-pub fn stream_class(aliases: &mut Aliases, stream: &StreamClass) -> String {
-    let mut p = Printer::new(aliases);
-    p.stream_class(stream);
     p.out
 }
 
@@ -188,6 +186,13 @@ impl Printer<'_> {
                 self.block += ";\n";
             }
             self.end();
+        }
+    }
+
+    fn stream(&mut self, stream: &StreamClass) {
+        self.stream_class(stream);
+        for event in &stream.events {
+            self.event_class(stream.id, event);
         }
     }
 

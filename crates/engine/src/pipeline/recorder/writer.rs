@@ -38,7 +38,7 @@ pub struct Writer {
     uuid: [u8; 16],
     target: Target,
     /// The metadata, once it is made (and for files, written).
-    described: Option<String>,
+    described: Option<metadata::Text>,
     /// Events that could not be written, by class.
     unwritten: Vec<u64>,
     /// Two moments on the clock of function records, where there are any.
@@ -58,7 +58,7 @@ fn room(config: &Config) -> u64 {
 pub fn least_size(config: &Config) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let streams = 3 + processors * (1 + config.classes.len() as u64);
-    overhead(&metadata::text(config, [0; 16], None), metadata::labels(config), room(config))
+    overhead(&metadata::text(config, [0; 16], None, None).all, metadata::labels(config), room(config))
         + streams * LINE
         + MIN_STREAMS
 }
@@ -111,9 +111,9 @@ impl Writer {
         if self.described.is_some() {
             return;
         }
-        let text = metadata::text(&self.config, self.uuid, self.clock);
+        let text = metadata::text(&self.config, self.uuid, self.clock, None);
         if let Target::Disk(files) = &mut self.target
-            && let Err(e) = files.store().describe(&text, metadata::labels(&self.config), room(&self.config))
+            && let Err(e) = files.store().describe(&text.all, metadata::labels(&self.config), room(&self.config))
         {
             self.fail(e);
         }
@@ -131,10 +131,10 @@ impl Writer {
         if self.described.is_none() {
             return;
         }
-        let text = metadata::text(&self.config, self.uuid, self.clock);
+        let text = metadata::text(&self.config, self.uuid, self.clock, self.described.as_ref());
         if let Target::Disk(files) = &mut self.target
             && !files.failed()
-            && let Err(e) = files.store().describe_again(&text, room(&self.config) - before)
+            && let Err(e) = files.store().describe_again(&text.all, room(&self.config) - before)
         {
             self.fail(e);
         }
@@ -147,10 +147,10 @@ impl Writer {
         if self.described.is_none() {
             return;
         }
-        let text = metadata::text(&self.config, self.uuid, self.clock);
+        let text = metadata::text(&self.config, self.uuid, self.clock, self.described.as_ref());
         if let Target::Disk(files) = &mut self.target
             && !files.failed()
-            && let Err(e) = files.store().describe_again(&text, 0)
+            && let Err(e) = files.store().describe_again(&text.all, 0)
             // A clock that is known less well does for the rest.
             && first
         {
@@ -221,7 +221,7 @@ impl Writer {
         self.describe();
         let Target::Flight(flight, snapshots, saved) = &mut self.target else { return };
         let path = snapshots.path().join(snapshots.next_name());
-        let metadata = self.described.as_deref().unwrap_or_default();
+        let metadata = self.described.as_ref().map_or("", |text| &text.all);
         let mut until = *saved;
         let config = &self.config;
         let result = snapshots.begin().and_then(|dir| write_snapshot(dir, flight, metadata, config, &mut until));
