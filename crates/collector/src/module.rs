@@ -180,7 +180,7 @@ impl Known {
     pub fn read(file: &File, path: &str, role: Role, functions: &Functions) -> Result<Known, ElfError> {
         let is_traced = role.is_traced(functions);
         let heap = functions.heap.as_ref().is_some_and(|h| !h.only_stacks);
-        let of_heap = |name: &str| of_heap(name, role).filter(|_| heap);
+        let of_heap = |name: &str| heap.then(|| of_heap(name, role)).flatten();
         let is_cleared = |name: &str| role == Role::Libc && CLEARED.contains(&name);
         let is_hook = |name: &str| hook(name, role).is_some() || of_heap(name).is_some() || is_cleared(name);
         let (points, crowded) = points::of_file(file, &functions.probes);
@@ -227,8 +227,9 @@ impl Known {
             addresses.push(f.address);
             names.push(f.name);
         }
-        if !wanted.is_empty() || !hooks.is_empty() || !points.is_empty() {
-            tables.read_code(file)?;
+        let starts = starts(&wanted, &hooks, &points);
+        if !starts.is_empty() {
+            tables.read_code(file, |start| starts.binary_search(&start).is_ok())?;
         }
         let number = |i: usize| names.len() as u32 + i as u32;
         let place = |(i, p): (usize, &Point)| {
@@ -237,12 +238,7 @@ impl Known {
             patch::Point { address, at_return, number: number(i), refusal }
         };
         let places: Vec<patch::Point> = points.iter().enumerate().map(place).collect();
-        let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
-            start: f.start,
-            len: f.end.saturating_sub(f.start),
-            is_as_called: *is_as_called,
-        };
-        let frames: Vec<Frame> = tables.frames.iter().map(frame).collect();
+        let frames = frames(&tables);
         let stops = stops(file, &wanted);
         let (code, data) = (segments(&tables.code), segments(&tables.data));
         let plan = Plan::new(&Module {
@@ -342,6 +338,23 @@ fn unreached(plan: &Plan, points: &[Point], first: usize, crowded: Vec<(usize, S
 
 fn segments(all: &[symbols::code_tables::Segment]) -> Vec<Segment<'_>> {
     all.iter().map(|s| Segment { address: s.address, bytes: &s.bytes }).collect()
+}
+
+/// Where functions, hooks and probes begin, sorted.
+fn starts(functions: &[Function], hooks: &[(Hook, u64)], points: &[Point]) -> Vec<u64> {
+    let functions = functions.iter().map(|f| f.address).chain(hooks.iter().map(|(_, address)| *address));
+    let mut starts: Vec<u64> = functions.chain(points.iter().map(|p| p.address)).collect();
+    starts.sort_unstable();
+    starts
+}
+
+fn frames(tables: &CodeTables) -> Vec<Frame> {
+    let frame = |(f, is_as_called): &(symbols::frames::Frame, bool)| Frame {
+        start: f.start,
+        len: f.end.saturating_sub(f.start),
+        is_as_called: *is_as_called,
+    };
+    tables.frames.iter().map(frame).collect()
 }
 
 /// Where debuggers put the breakpoints of these functions.

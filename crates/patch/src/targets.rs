@@ -24,22 +24,33 @@ const LONGEST: u64 = 15;
 /// Bytes that a place has at most to which nothing may lead: a patch in front of a probe begins with an instruction and ends behind another one.
 const FARTHEST: u64 = JUMP as u64 + 2 * LONGEST;
 
-/// Bits, one for a byte of a segment.
+/// How far a branch with a distance of one byte leads, or farther.
+const SHORT: usize = 130;
+
+/// Bits, one for a byte of a segment, and a word without any.
 struct Bits(Vec<u64>);
 
 impl Bits {
     fn new(bits: usize) -> Bits {
-        Bits(vec![0; bits.div_ceil(64)])
+        Bits(vec![0; bits.div_ceil(64) + 1])
     }
 
     fn set(&mut self, bit: usize) {
-        if let Some(word) = self.0.get_mut(bit / 64) {
+        let words = self.0.len() - 1;
+        if let Some(word) = self.0[..words].get_mut(bit / 64) {
             *word |= 1 << (bit % 64);
         }
     }
 
+    /// Not behind the last byte, nor in front of the first, whose number has overflown.
     fn has(&self, bit: usize) -> bool {
-        self.0.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0)
+        let word = (bit / 64).min(self.0.len() - 1);
+        self.0[word] >> (bit % 64) & 1 != 0
+    }
+
+    fn has_any(&self, bits: Range<usize>) -> bool {
+        let end = bits.end.div_ceil(64).min(self.0.len());
+        self.0[(bits.start / 64).min(end)..end].iter().any(|word| *word != 0)
     }
 }
 
@@ -156,6 +167,8 @@ struct Scan<'s> {
     inside: Bits,
     /// First bytes of functions and patches.
     firsts: Bits,
+    /// Both.
+    marked: Bits,
 }
 
 impl<'s> Scan<'s> {
@@ -168,7 +181,8 @@ impl<'s> Scan<'s> {
             firsts.set((at as usize).saturating_sub((place.at - place.start) as usize));
             place.closed().for_each(|byte| inside.set((byte - segment.address) as usize));
         }
-        Scan { module, segment, places, inside, firsts }
+        let marked = Bits(inside.0.iter().zip(&firsts.0).map(|(a, b)| a | b).collect());
+        Scan { module, segment, places, inside, firsts, marked }
     }
 
     /// Offsets at which decoding begins anew.
@@ -214,29 +228,36 @@ impl<'s> Scan<'s> {
     }
 
     /// Whether any branch that these bytes could be, from whichever byte on they were read, leads to where it matters. Reading bytes
-    /// is many times faster than decoding instructions, and says no for nearly all of a program.
+    /// is many times faster than decoding instructions, and says no for nearly all of a program. What leads nowhere is found out first, because
+    /// whether a byte begins a branch is hard to foresee for a processor.
     fn may_hit(&self, start: usize, bytes: &[u8]) -> bool {
-        let matters = |i: usize, end: usize, distance: isize| {
-            let Some(to) = (start + end).checked_add_signed(distance) else { return false };
+        let matters = |i: usize, to: usize| {
             let at = |offset: usize| self.segment.address.wrapping_add(offset as u64);
             self.inside.has(to)
                 || bytes[i] != 0xe8 && self.firsts.has(to) && self.loops(at(start + i), at(to)).next().is_some()
         };
-        let number = |at: usize| bytes.get(at..).and_then(|b| b.first_chunk()).map(|b| i32::from_le_bytes(*b) as isize);
-        let near = |i: usize| number(i + 1).is_some_and(|distance| matters(i, i + 5, distance));
-        let half = |at: usize| bytes.get(at..).and_then(|b| b.first_chunk()).map(|b| i16::from_le_bytes(*b) as isize);
-        let is_after = |i: usize, byte: u8| i > 0 && bytes[i - 1] == byte;
         // A branch ends with its distance; what comes before its opcode does not matter.
-        (0..bytes.len()).any(|i| match bytes[i] {
-            0xe8 | 0xe9 => near(i),
-            0x80..=0x8f => is_after(i, 0x0f) && near(i),
-            // xbegin, which a prefix makes shorter.
-            0xf8 => is_after(i, 0xc7) && (near(i) || half(i + 1).is_some_and(|distance| matters(i, i + 3, distance))),
-            0x70..=0x7f | 0xe0..=0xe3 | 0xeb => {
-                bytes.get(i + 1).is_some_and(|distance| matters(i, i + 2, *distance as i8 as isize))
-            }
-            _ => false,
-        })
+        let near = || {
+            bytes.windows(5).enumerate().any(|(i, window)| {
+                let distance = i32::from_le_bytes([window[1], window[2], window[3], window[4]]);
+                let to = (start + i + 5).wrapping_add_signed(distance as isize);
+                let is_second = || i > 0 && bytes[i - 1] == 0x0f;
+                self.marked.has(to)
+                    && (matches!(window[0], 0xe8 | 0xe9) || matches!(window[0], 0x80..=0x8f) && is_second())
+                    && matters(i, to)
+            })
+        };
+        let short = || {
+            bytes.windows(2).enumerate().any(|(i, window)| {
+                let to = (start + i + 2).wrapping_add_signed(window[1] as i8 as isize);
+                self.marked.has(to) && matches!(window[0], 0x70..=0x7f | 0xe0..=0xe3 | 0xeb) && matters(i, to)
+            })
+        };
+        // A branch too, and longer or shorter: code with it is decoded, of which there is hardly any.
+        let xbegin = bytes.iter().zip(bytes.iter().skip(1));
+        let has_xbegin = xbegin.fold(false, |any, (first, second)| any | (*first == 0xc7) & (*second == 0xf8));
+        let around = start.saturating_sub(SHORT)..start + bytes.len() + SHORT;
+        has_xbegin || near() || self.marked.has_any(around) && short()
     }
 
     fn look(&self, instruction: &Instruction, hits: &mut Hits) {

@@ -60,7 +60,7 @@ pub struct CodeTables {
     pub entry: u64,
     /// It has what Go's linker leaves in every program (`.go.buildinfo`, or the tables of its runtime).
     pub is_go: bool,
-    /// Entries of `.eh_frame`, sorted, and whether each begins as a function that was called does.
+    /// Entries of `.eh_frame`, sorted, and whether each begins as a function that was called does: false where nobody asked.
     pub frames: Vec<(Frame, bool)>,
 }
 
@@ -71,7 +71,7 @@ impl CodeTables {
     /// It is no ELF file for x86-64, or a damaged one.
     pub fn read(file: &File) -> Result<CodeTables, ElfError> {
         let mut tables = CodeTables::symbols(file, |_| true)?;
-        tables.read_code(file)?;
+        tables.read_code(file, |_| true)?;
         Ok(tables)
     }
 
@@ -98,14 +98,16 @@ impl CodeTables {
         Ok(tables)
     }
 
-    /// Reads the code, the entries of `.eh_frame`, the data, and the pointers in that.
+    /// Reads the code, the entries of `.eh_frame`, the data, and the pointers in that. How an entry begins is found out, which takes longer
+    /// than to read it, where `asks` has its first address.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn read_code(&mut self, file: &File) -> Result<(), ElfError> {
+    pub fn read_code(&mut self, file: &File, asks: impl Fn(u64) -> bool) -> Result<(), ElfError> {
         let headers = Headers::read(file).ok_or(ElfError::Kind)?;
         let frames = Frames::of_headers(&headers, file);
-        self.frames = frames.all().iter().map(|f| (*f, frames.is_as_called(f.start) == Some(true))).collect();
+        let is_as_called = |start: u64| asks(start) && frames.is_as_called(start) == Some(true);
+        self.frames = frames.all().iter().map(|f| (*f, is_as_called(f.start))).collect();
         let mut left = MAX_CODE;
         for s in &headers.segments {
             left = left.checked_sub(s.len).ok_or_else(|| ElfError::Damaged("it is too large".into()))?;
