@@ -5,13 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef ROUNDS
+#define ROUNDS 50
+#endif
+
 __attribute__((noinline, noipa)) int work(int depth) {
     if (depth == 0) return sched_yield();
     return work(depth - 1) + 1;
 }
 static void *works(void *p) {
     long sum = 0;
-    for (int i = 0; i < 50; i++) sum += work(100);
+    for (int i = 0; i < ROUNDS; i++) sum += work(100);
     return (void *)sum;
 }
 static int child(void) {
@@ -25,7 +29,7 @@ static int child(void) {
         pthread_join(threads[i], &result);
         sum += (long)result;
     }
-    return sum == 4 * 50 * 100;
+    return sum == 4 * ROUNDS * 100;
 }
 int main(void) {
     int right = 0;

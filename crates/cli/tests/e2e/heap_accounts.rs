@@ -5,11 +5,11 @@
 
 use crate::lab::{self, Outcome, User};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The view of `report` that shows a trace's heap as one object, and that which shows events of any kind.
 pub const HEAP: &str = "heap-json";
@@ -173,18 +173,15 @@ impl Valgrind {
     /// Runs a command under it, once for all tests; none where there is no valgrind.
     #[track_caller]
     pub fn of(command: &[&str], environment: &[(&str, &str)]) -> Option<Arc<Valgrind>> {
-        static DONE: Mutex<Option<HashMap<String, Arc<Valgrind>>>> = Mutex::new(None);
+        static RUNS: Mutex<BTreeMap<String, Arc<OnceLock<Arc<Valgrind>>>>> = Mutex::new(BTreeMap::new());
         if !lab::has("valgrind") {
             lab::skip("package:valgrind", "no valgrind to compare with");
             return None;
         }
         let key = format!("{command:?} {environment:?}");
-        if let Some(done) = DONE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().get(&key) {
-            return Some(done.clone());
-        }
-        let run = Arc::new(Valgrind::run(command, environment));
-        DONE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(key, run.clone());
-        Some(run)
+        let run = RUNS.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        // Who comes second waits for the first.
+        Some(run.get_or_init(|| Arc::new(Valgrind::run(command, environment))).clone())
     }
 
     fn run(command: &[&str], environment: &[(&str, &str)]) -> Valgrind {

@@ -75,6 +75,7 @@ fn each(mut check: impl FnMut(&Case, &[&str], &Account, &Valgrind)) {
 }
 
 /// The accounts are right: what the tests compare trapline with is compared with something else first.
+// Slow: each program runs under valgrind, once for all tests.
 #[test]
 fn the_programs_know_their_heap() {
     each(|case, command, account, valgrind| {
@@ -111,7 +112,7 @@ fn the_programs_know_their_heap() {
 const THREADS_MOST: u64 = 256;
 
 /// trapline counts what valgrind counts, libc's own blocks too.
-// Slow: each program runs under valgrind too.
+// Slow: the same runs under valgrind.
 #[test]
 fn heaps_are_those_of_valgrind() {
     each(|case, command, account, valgrind| {

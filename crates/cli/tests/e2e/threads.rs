@@ -262,7 +262,7 @@ fn each_thread_says_what_it_waits_for_and_notices_nothing() {
                 threads.iter().filter(|t| t.get("incomplete").is_some()).filter_map(|t| t["comm"].as_str()).collect();
             let may_be_partly = user != User::Me || !testkit::is_root();
             assert!(partly.iter().all(|name| may_be_partly && ["t_epoll", "t_signal"].contains(name)), "{partly:?}");
-            for _ in 0..20 {
+            for _ in 0..5 {
                 stacks(user, pid, &[]);
             }
             running.must_run();
