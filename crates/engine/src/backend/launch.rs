@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::target::{Command, Target};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 use sys::process::{self, Image};
 use sys::ptrace::{self, Change};
 use sys::signal::{self, Held};
@@ -91,13 +92,15 @@ pub struct Launched {
     status: Option<Change>,
     /// Why it could not execute its program.
     failure: Option<Failure>,
+    /// Readable once it has ended.
+    end: Option<OwnedFd>,
 }
 
 impl Launched {
     /// One that was released, and has executed its program, or has failed to and ends. That end is waited for: until then the process has
     /// trapline's descriptors, and with them the lock of the trace that is to be removed.
     pub fn new(pid: i32, failure: Option<Failure>) -> Launched {
-        let mut launched = Launched { pid: Some(pid), status: None, failure };
+        let mut launched = Launched { pid: Some(pid), status: None, failure, end: process::pidfd(pid, false).ok() };
         if launched.has_failed() {
             let _ = launched.status(true);
         }
@@ -123,9 +126,15 @@ impl Launched {
     }
 
     /// How it ended, if it has. With `wait`, its end is waited for.
+    ///
+    /// Nothing else is asked of it before its end: another thread of trapline's may have stopped it (ptrace(2)), and wait(2) in any thread takes the
+    /// news of that away from the one that waits for it.
     pub fn status(&mut self, wait: bool) -> Option<Change> {
+        let limit = if wait { None } else { Some(Duration::ZERO) };
+        let has_ended = |end: &OwnedFd| process::wait_any(&[end.as_fd()], limit).unwrap_or(true);
         if self.status.is_none()
             && let Some(pid) = self.pid
+            && self.end.as_ref().is_none_or(has_ended)
             && let Ok(Some(s)) = ptrace::wait_for(pid, wait)
             && !matches!(s.change(), Change::Stopped(..))
         {
