@@ -37,7 +37,7 @@ pub mod tracer;
 pub mod values;
 
 /// Version of everything in this crate. It changes with any of it.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 
 /// Where the agent's file is mapped: it is linked at the beginning of this range, and loaders map a library where it is linked, if there
 /// is room. So a system call whose instruction lies here is the agent's own, not the program's. The agent's other mappings are above.

@@ -313,6 +313,8 @@ pub struct Welcome {
     pub plan: u64,
     /// Bytes of the unwind tables (`unwind::replay`), by which allocations get their stacks; 0 without any.
     pub tables: u64,
+    /// 1: an agent that was loaded with the program keeps its plans, because it may be taken out before the program ends.
+    pub keep: u64,
 }
 
 /// What the agent says at the end.
@@ -404,7 +406,7 @@ impl Welcome {
         let (words, sizes) = bytes.split_at_mut(16);
         let words = words.chunks_exact_mut(4).zip([self.magic, self.version, self.verdict, self.descriptors]);
         words.for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
-        let sizes = sizes.chunks_exact_mut(8).zip([self.shared, self.plan, self.tables]);
+        let sizes = sizes.chunks_exact_mut(8).zip([self.shared, self.plan, self.tables, self.keep]);
         sizes.for_each(|(to, size)| to.copy_from_slice(&size.to_le_bytes()));
         bytes
     }

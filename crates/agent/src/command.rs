@@ -5,7 +5,7 @@ use crate::plain::{self, Plain, bytes};
 use crate::plan::Plan;
 use crate::talk::{self, Descriptor};
 use crate::tracers::{self, Own, Slot, Tracer};
-use crate::{checks, kernel, plans, shared, sites, thread};
+use crate::{checks, kernel, session, shared, sites, thread};
 use abi::built_in::Kind;
 use abi::message::{MAGIC, Reason};
 use abi::tracer::{Counted, Known, NAME, Operation, PRELOADED, Printed, Refused, Reply, Request, State, Target};
@@ -195,7 +195,7 @@ fn status(socket: &Descriptor, mut reply: Reply) -> bool {
         if t.kind() == Kind::Graph as u32 {
             // One whose collector is gone has ended.
             let collector = Some(shared::collector()).filter(|c| place != 0 && *c != 0);
-            let began = if plans::are_kept() { 0 } else { PRELOADED };
+            let began = if session::began_with_program() { PRELOADED } else { 0 };
             (place, reported) = collector.map_or((0, 0), |c| (place, u64::from(c) | began));
         }
         Known { name: t.name(), kind: t.kind(), place, missed, nested, reported, panics: t.panics.load(Relaxed) }

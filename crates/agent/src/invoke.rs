@@ -36,7 +36,7 @@ extern "C" fn invoke(at: *mut Invocation) -> u64 {
             Ok(())
         }
         o if o == Order::Attach as u32 => attach(invocation, texts),
-        // A preloaded agent has not kept what it would have to restore.
+        // One that was loaded with the program has perhaps not kept what it would have to restore.
         o if o == Order::Detach as u32 && !plans::are_kept() => Ok(()),
         o if o == Order::Detach as u32 => {
             invocation.left = end(is_free(invocation));
@@ -89,6 +89,7 @@ fn attach(invocation: &Invocation, texts: *const u8) -> Result<(), u32> {
         return Err(kernel::ENOMEM);
     }
     hooks::begin();
+    session::begin(false);
     let done = session::attempt(Reason::Attach);
     match done {
         Ok(true) => hooks::adopt(),

@@ -42,7 +42,7 @@ const fn size<T: Plain>(_: &T) -> usize {
 structures! {
     Hello { magic, version, reason, pid, parent, maps_len, tls, slow, hooks, originals }
     Installed { magic, error, patched, other_bytes, no_area, failed }
-    Welcome { magic, version, verdict, descriptors, shared, plan, tables }
+    Welcome { magic, version, verdict, descriptors, shared, plan, tables, keep }
     Area { address, len, at, content, stubs, variant, steps, steps_at, entries_at }
     Trailer { magic, version, variant, address, len, stubs, tls, steps, steps_at, entries_at, reserved }
     Header {

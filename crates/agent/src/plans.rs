@@ -1,4 +1,4 @@
-//! The plans that were carried out in a process that the agent was injected into: so that they can be undone.
+//! The plans that were carried out in a process that the agent was injected into, or may be taken out of: so that they can be undone.
 
 use crate::install::Spared;
 use crate::plan::Plan;
@@ -38,7 +38,7 @@ pub fn any() -> bool {
     USED.load(Acquire) != 0
 }
 
-/// Whether plans are kept: the agent was injected.
+/// Whether plans are kept: the agent can be taken out.
 pub fn are_kept() -> bool {
     TABLE.load(Acquire) != 0
 }

@@ -4,6 +4,8 @@ use crate::loader::Change;
 use crate::talk::{Answer, map_file, map_first};
 use crate::{again, install, kernel, loader, permits, plans, shared, tables, talk};
 use abi::message::{Installed, Reason};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// The most bytes of a plan.
 const PLAN: u64 = 1 << 32;
@@ -33,7 +35,7 @@ pub fn modules_changed() {
     }
 }
 
-/// Whether modules that come again may get what they had: in a session that goes on. Not in a process that the agent was injected into: there it may end
+/// Whether modules that come again may get what they had: in a session that goes on. Not where plans are kept, to be undone: there it may end
 /// at any moment, also while a thread carries a plan out. The collector waits for threads that have asked it.
 fn are_remembered() -> bool {
     !plans::are_kept() && state() == 1
@@ -62,6 +64,10 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
     }
     tables::extend(answer.welcome.tables);
     answer.use_shared()?;
+    // Without memory for that, the agent stays until the program ends.
+    if answer.welcome.keep != 0 {
+        plans::begin();
+    }
     let len = answer.welcome.plan;
     let came = if reason == Reason::Modules { loader::came() } else { &[] };
     let Some(plan) = answer.plan.take().filter(|_| len <= PLAN) else {
@@ -84,6 +90,19 @@ fn obey(answer: &mut Answer, reason: Reason) -> Result<Installed, u32> {
         unsafe { kernel::unmap(at, len) };
     }
     Ok(installed)
+}
+
+/// Whether the session began with the program.
+static WITH_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// The session begins with the program, or in one that runs.
+pub fn begin(with_program: bool) {
+    WITH_PROGRAM.store(with_program, Relaxed);
+}
+
+/// Whether the session began with the program.
+pub fn began_with_program() -> bool {
+    WITH_PROGRAM.load(Relaxed)
 }
 
 /// Whether a session is under way: 0, 1, or 2 where its collector is gone, or cannot be known because nothing is recorded.

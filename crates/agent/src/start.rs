@@ -72,6 +72,7 @@ extern "C" fn constructor(count: u64, arguments: u64, environment: u64) {
 fn begin() {
     if child::begin() && areas::begin() && slots::begin() {
         hooks::begin();
+        session::begin(true);
         session::ask(Reason::Start);
     }
 }

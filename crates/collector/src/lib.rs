@@ -132,6 +132,8 @@ pub struct Agent {
     left: u64,
     /// Gets to know where functions were called from, where stacks are copied beside this.
     callers: Option<Handle>,
+    /// Another agent takes its place in the processes.
+    makes_room: bool,
 }
 
 impl Agent {
@@ -144,8 +146,11 @@ impl Agent {
         let mut pids = attached.clone();
         pids.extend(self.processes.iter().map(|p| p.pid).filter(|pid| !attached.contains(pid)));
         for pid in pids.into_iter().filter(|pid| !sys::process::has_ended(*pid)) {
-            match attach::detach(pid) {
+            let left = if self.makes_room { attach::detach_within(pid, Duration::ZERO) } else { attach::detach(pid) };
+            match left {
                 Ok(Left::Nothing) => {}
+                // The next session takes that over.
+                Ok(Left::Hook) if self.makes_room => {}
                 Ok(Left::Hook) => self.trouble.push(format!(
                     "process {pid}: threads are still in functions that were traced: the unwinder's hook stays in libgcc until the next session"
                 )),
@@ -481,7 +486,15 @@ impl Backend for Agent {
             Order::Start => self.switch(true),
             Order::Enable(enabled) => self.select(enabled.all)?,
             Order::Lend(_) | Order::TakeBack(_) => {}
-            Order::TakeOut => self.stop(),
+            Order::TakeOut => {
+                // Out of processes that it was loaded into with their program, too: they have kept what they had.
+                if self.attached.is_empty() {
+                    self.attached =
+                        self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied()).collect();
+                }
+                self.makes_room = true;
+                self.stop();
+            }
             Order::Attach(_) | Order::Detach(_) => {
                 let what = "a running process has no agent, and an agent is not taken out of one";
                 return Err(Error::failed("-p", what, "stop pauses the session for all its processes"));

@@ -80,6 +80,7 @@ pub fn run() -> std::result::Result<String, String> {
         sums: None,
         minimum: None,
         callers: false,
+        keep: false,
     };
     let mut agent = start(&command, &functions, room).map_err(|e| e.to_string())?;
     let (begin, mut counted) = (Instant::now(), Counted::default());

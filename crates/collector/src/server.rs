@@ -64,6 +64,8 @@ pub struct Room {
     pub minimum: Option<u64>,
     /// Records say where functions were called from.
     pub callers: bool,
+    /// The agent may be taken out of programs that it was loaded with.
+    pub keep: bool,
 }
 
 /// Threads of a process that can have rows at a time.
@@ -80,8 +82,8 @@ impl Room {
         let sample = functions.heap.as_ref().map_or(0, |h| h.sample);
         let sums = functions.sums.map(|sums| Shape::of(sums, ticks_per_ms()));
         let minimum = functions.minimum.map(|ns| ticks_of(ns, ticks_per_ms()));
-        let (block, callers) = (plan.on_full == OnFull::Block, functions.callers);
-        Room { chunks, chunk_size, block, heap, sample, sums, minimum, callers }
+        let (block, callers, keep) = (plan.on_full == OnFull::Block, functions.callers, plan.may_get_agent());
+        Room { chunks, chunk_size, block, heap, sample, sums, minimum, callers, keep }
     }
 }
 
@@ -330,6 +332,7 @@ impl Server {
                 shared: 0,
                 plan: 0,
                 tables: 0,
+                keep: 0,
             };
             // One that is gone is noticed when it is answered.
             let _ = request.answer(&welcome.bytes(), &[]);
@@ -481,6 +484,7 @@ impl Server {
             shared: shared.as_ref().map_or(0, |(_, size)| *size),
             plan: plan.as_ref().map_or(0, |(_, size)| *size),
             tables: tables.map_or(0, |(_, size)| *size),
+            keep: self.room.keep.into(),
         };
         request.answer(&welcome.bytes(), &fds)?;
         if verdict == Verdict::Leave {

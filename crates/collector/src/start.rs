@@ -169,6 +169,7 @@ fn serve(
         finishing: false,
         left: 0,
         callers: None,
+        makes_room: false,
     };
     Ok((agent, plans))
 }

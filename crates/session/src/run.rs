@@ -92,8 +92,6 @@ pub struct Run {
     reach: Option<Reach>,
     /// `--name`: takes requests.
     named: Option<Named>,
-    /// The agent was injected while it ran.
-    injected: bool,
     /// What the sinks have to say at the end.
     told: Option<Told>,
 }
@@ -182,7 +180,6 @@ impl Run {
             tally,
             reach,
             named,
-            injected: false,
             told: sinks.told,
         };
         run.follow_through();

@@ -144,7 +144,7 @@ fn calls_and_functions_of_a_session_stop_and_start_together() {
         // What the agent refuses, the other backend does not do either.
         if user == User::Me {
             let all = ["set", "both", "-e", "+tracepoint:sched:sched_process_fork", "-e", "+function:nothing"];
-            room.refuses(&all, 125, "no function of this name");
+            room.refuses(&all, 125, "no function of the traced programs has this name");
             let enablings = room.status("both")["enablings"].as_array().map(Vec::len);
             assert_eq!(enablings, Some(2), "of the functions that it has begun with");
         }

@@ -147,6 +147,59 @@ fn each_kind_joins_a_running_session() {
     });
 }
 
+/// The same where the command was started with the agent, for another function.
+#[test]
+fn each_kind_joins_a_session_that_began_with_the_agent() {
+    each_way(&["-e", "write", "-e", "function:deep"], |mut lab, path| {
+        let Lab { room, program: p, trapline } = &mut lab;
+        // It is called before trapline attaches.
+        let deep = u64::from(trapline.is_none());
+        until(room, "function:deep", deep);
+        p.make("work", 5);
+        answered(room, 1);
+        room.refuses(&["set", "a", "-e", "+function:wrok"], 125, "nearest: work");
+        let probe = format!("uprobe:{path}:other");
+        room.does(&["set", "a", "-e", "+function:work", "-e", "+heap:malloc"]);
+        p.make("work", 7);
+        p.make("in", 0);
+        p.make("out", 0);
+        answered(room, 4);
+        until(room, "function:work", 2 * 7);
+        // The outer call has been open all the time.
+        until(room, "function:deep", deep + 2);
+        room.does(&["set", "a", "-e", "+function:other", "-e", &format!("+{probe}"), "-e", "-function:deep"]);
+        p.make("threads", 3);
+        p.make("other", 4);
+        p.make("in", 0);
+        p.make("out", 0);
+        answered(room, 8);
+        until(room, "function:work", 2 * (7 + 9));
+        until(room, "function:other", 2 * 4);
+        until(room, &probe, 4);
+        lab::until("allocations", || recorded(room, "heap:malloc") > 0);
+        assert_eq!(recorded(room, "function:deep"), deep + 2);
+        let mut others = 4;
+        if trapline.is_none() && lab::may_attach(room.user) {
+            let mut second = Phases::start(&mut lab::as_user(room.user, &[path]));
+            second.make("work", 0);
+            room.does(&["set", "a", "-p", &second.child.id().to_string()]);
+            second.make("other", 3);
+            p.make("other", 2);
+            others += 3 + 2;
+            until(room, "function:other", 2 * others);
+            assert_eq!(second.end().code(), 0);
+        }
+        let status = room.status("a");
+        assert_eq!(status["dropped"], 0, "{status}");
+        let table = end(lab);
+        let calls = |name: &str| {
+            let line = table.lines().find(|l| l.split_whitespace().last() == Some(name))?;
+            line.split_whitespace().nth(2).map(str::to_string)
+        };
+        assert_eq!(["work", "other"].map(calls), [16, others].map(|n| Some(n.to_string())), "{table}");
+    });
+}
+
 /// With filters, and with stacks of allocations; a second agent takes the place of the first.
 #[test]
 fn filters_and_stacks_join_too() {

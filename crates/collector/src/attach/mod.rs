@@ -206,7 +206,15 @@ pub enum Left {
 /// # Errors
 /// It cannot be stopped, or has ended.
 pub fn detach(pid: i32) -> Result<Left> {
-    remote::alone(|| detach_here(pid)).map_err(|e| io_failed(pid, "thread", &e))?
+    detach_within(pid, RETURN)
+}
+
+/// Takes the agent out of a process; threads have so long to return from functions that were traced.
+///
+/// # Errors
+/// As for [`detach`].
+pub fn detach_within(pid: i32, patience: Duration) -> Result<Left> {
+    remote::alone(|| detach_here(pid, patience)).map_err(|e| io_failed(pid, "thread", &e))?
 }
 
 /// Takes out of a process what a session has left there whose collector is gone. Whether there was any.
@@ -232,7 +240,7 @@ pub fn has_agent(pid: i32) -> bool {
     Injected::find(pid).is_some()
 }
 
-fn detach_here(pid: i32) -> Result<Left> {
+fn detach_here(pid: i32, patience: Duration) -> Result<Left> {
     let Some(injected) = Injected::find(pid) else { return Ok(Left::Nothing) };
     // It may have got a filter since.
     permits::check(pid).map_err(|e| match e {
@@ -242,12 +250,12 @@ fn detach_here(pid: i32) -> Result<Left> {
         other => other,
     })?;
     injected.stay();
-    let left = take_out(pid, &injected);
+    let left = take_out(pid, &injected, patience);
     inject::give_up(pid, &injected);
     left
 }
 
-fn take_out(pid: i32, injected: &Injected) -> Result<Left> {
+fn take_out(pid: i32, injected: &Injected, patience: Duration) -> Result<Left> {
     let since = Instant::now();
     let mut pause = Duration::from_millis(1);
     let mut stacks = Stacks::of(pid, &mut Files::default());
@@ -268,7 +276,7 @@ fn take_out(pid: i32, injected: &Injected) -> Result<Left> {
             Some(0) if free => Some(Left::Nothing),
             // The last tracer takes the rest along.
             Some(0) if traced => Some(Left::Nothing),
-            Some(0) => (since.elapsed() > RETURN).then_some(Left::Hook),
+            Some(0) => (since.elapsed() > patience).then_some(Left::Hook),
             Some(n) => Some(Left::Bytes(n)),
         };
         if let Some(left) = left {

@@ -151,6 +151,7 @@ fn follow(pid: i32, mut request: Request, planner: &mut Planner) -> Result<()> {
             shared: 0,
             plan: plan.len() as u64,
             tables: 0,
+            keep: 0,
         };
         request.answer(&welcome.bytes(), &[file.as_fd()])?;
         let mut installed = [0; Installed::SIZE];

@@ -271,6 +271,7 @@ fn answer(mut request: Request, session: &Session) {
         shared: shared.size(),
         plan: plan.len() as u64,
         tables: 0,
+        keep: 0,
     };
     request.answer(&welcome.bytes(), &[shared.fd(), file.as_fd()]).expect("it takes the answer");
     let mut bytes = [0; Installed::SIZE];

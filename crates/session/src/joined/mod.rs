@@ -107,7 +107,7 @@ impl Joined {
             Prepared::Injected(_) => agent::preloaded_file()?,
         };
         let loading = Loading::new(&file, |call| plan.class_of(call), is_delivered);
-        let injected = matches!(prepared, Prepared::Injected(_));
+        let injected = matches!(prepared, Prepared::Injected(_)) || plan.may_get_agent();
         let (agent, waiting) = match prepared {
             Prepared::Offered(offer) => {
                 let functions = plan.functions.clone().unwrap_or_default();
@@ -322,7 +322,8 @@ impl Backend for Joined {
         if let Order::TakeOut = order
             && let Some(mut agent) = self.agent.take()
         {
-            agent.stop();
+            // It is never refused.
+            let _ = agent.control(Order::TakeOut);
             self.retired.push((agent, false));
         }
         let Some(agent) = &mut self.agent else {

@@ -18,17 +18,15 @@ use engine::request::enabling::Enabling;
 use engine::request::functions::{Functions, Probes, matches};
 use engine::request::heap_enabling::{HeapEnabling, Wanted};
 use engine::request::parse::Request;
-use engine::target::Target;
 use engine::{Error, Result};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use sys::{caps, proc};
 
 impl Run {
-    /// Whether the agent can be injected: it is in no process yet, or can be taken out of them.
+    /// Whether the agent can be injected: it is in no process yet, or can be taken out of them, as of all in a session that has a name.
     pub(super) fn may_inject(&self) -> bool {
         self.plan.may_get_agent()
-            && (self.plan.functions.is_none() || self.injected || matches!(self.plan.target, Target::Pids(_)))
     }
 
     /// Takes the names out of a request that the agent is to be injected for: those that it does not record yet.
@@ -163,7 +161,7 @@ impl Run {
         let (agent, refused) = agent?;
         said.extend(refused.iter().map(Error::to_string));
         said.iter().for_each(|line| complain(line));
-        (self.plan.functions, self.injected) = (Some(functions), true);
+        self.plan.functions = Some(functions);
         Ok((agent, said))
     }
 
