@@ -112,11 +112,12 @@ fn samples_of_the_kernel_are_whole() {
     }
 }
 
-/// When a copy is walked, the calls that it shows have returned: records say from where they were called.
+/// When a copy is walked, the calls that it shows have returned: records say from where they were called. There is room for all, on a busy
+/// machine, too.
 #[test]
 fn copied_samples_are_whole() {
     if possible() {
-        sampled(User::Me, &["--backend", "perf"]);
+        sampled(User::Me, &["--backend", "perf", "--buffer", "64M"]);
     }
 }
 
@@ -124,7 +125,7 @@ fn copied_samples_are_whole() {
 #[test]
 fn copied_samples_beside_calls_are_whole() {
     if possible() {
-        sampled(User::Me, &["--backend", "ptrace", "-e", "write"]);
+        sampled(User::Me, &["--backend", "ptrace", "-e", "write", "--buffer", "64M"]);
     }
 }
 
@@ -160,7 +161,7 @@ fn turns(rounds: &str, buffer: &[&str]) -> Option<(Recorded, usize, usize)> {
 #[test]
 fn callers_are_those_of_the_sample() {
     let Some((r, known, whole)) = turns("100000", &["--buffer", "256M"]).filter(|_| possible()) else { return };
-    assert_eq!(r.stats["lost"].as_u64().unwrap_or(0), 0, "{}", r.stats);
+    assert_eq!(r.stats["probes"]["function:entry"]["dropped"], 0, "{}", r.stats);
     assert!(known > 50 && whole > 50, "{known} callers, {whole} stacks: {}", r.stats);
 }
 

@@ -233,11 +233,13 @@ fn samples_get_functions_too() {
         if lab::paranoid() > 2 {
             return lab::skip("kernel:perf", "an ordinary user may take no samples");
         }
-        for attached in [false, true] {
+        let samples = ["-e", "profile:hz:99", "--ustack"];
+        let and_functions = ["-e", "profile:hz:99", "--ustack", "-e", "function:deep"];
+        for (attached, options) in [(false, &samples[..]), (true, &samples), (false, &and_functions)] {
             if attached && !lab::may_attach(user) {
                 continue;
             }
-            let mut lab = session(user, "perf", attached, &["-e", "profile:hz:99", "--ustack"], &path);
+            let mut lab = session(user, "perf", attached, options, &path);
             lab.room.does(&["set", "a", "-e", "+function:work", "-e", &format!("+uprobe:{path}:other")]);
             lab.program.make("work", 20);
             lab.program.make("other", 3);
