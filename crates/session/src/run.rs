@@ -193,11 +193,10 @@ impl Run {
             self.pump.take_failures().iter().for_each(|e| complain(&e.to_string()));
             self.tell_news();
             self.serve();
-            // The recorder comes back only from a session that has finished.
+            // The recorder comes back only from a session that has finished. How the command has ended is known then, too.
             let enough = if self.monitor.is_some() { 512 } else { 8 };
-            if turn.ended
-                || (self.stopping.is_some() && matches!(self.plan.target, Target::Command(_)) && turn.idle > enough)
-            {
+            let leaves = self.stopping.is_some() && self.command_ended.is_none();
+            if turn.ended || leaves && matches!(self.plan.target, Target::Command(_)) && turn.idle > enough {
                 return;
             }
             self.watch_command();
