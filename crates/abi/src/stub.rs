@@ -19,7 +19,7 @@ pub enum Variant {
     Called = 5,
     /// Calls are counted, and what is wanted of their durations.
     Measured = 6,
-    /// As [`Variant::Paired`], and before the record of the entry one of where the function was called from ([`crate::caller`]).
+    /// [`Variant::Paired`], with a record of the caller in front of that of the entry ([`crate::caller`]).
     Callers = 7,
 }
 

@@ -266,8 +266,9 @@ fn repair(local: &Local, context: Context) {
         return context.set_pc(pc + u64::from(commit.next - offset));
     }
     if let Some(part) = layout.again.iter().find(|a| a.start <= offset && offset < a.end) {
-        if layout.commit.iter().any(|commit| commit.bytes > 8) {
-            crate::values::clear_behind(local, u64::from(layout.commit[0].bytes));
+        let longest = layout.commit.iter().map(|commit| commit.bytes).max().unwrap_or(0);
+        if longest > 8 {
+            crate::values::clear_behind(local, longest.into());
         }
         let top = local.top.load(Relaxed);
         if top != 0 {

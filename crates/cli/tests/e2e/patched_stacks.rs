@@ -121,7 +121,7 @@ fn copied_samples_are_whole() {
     }
 }
 
-/// The same beside calls, which the ptracer traces.
+/// Samples beside calls, which the ptracer traces.
 #[test]
 fn copied_samples_beside_calls_are_whole() {
     if possible() {

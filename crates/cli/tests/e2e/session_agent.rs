@@ -147,7 +147,7 @@ fn each_kind_joins_a_running_session() {
     });
 }
 
-/// The same where the command was started with the agent, for another function.
+/// Each kind joins, where the agent was loaded with the program for another function.
 #[test]
 fn each_kind_joins_a_session_that_began_with_the_agent() {
     each_way(&["-e", "write", "-e", "function:deep"], |mut lab, path| {

@@ -47,8 +47,6 @@ pub struct Joined {
     retired: Vec<(Box<Agent>, bool)>,
     /// None where the agent was injected while the session paused.
     loading: Option<Loading>,
-    /// The agent can be taken out of the processes, and be injected again.
-    injected: bool,
     /// The agent waits for the first backend to begin.
     waiting: bool,
     first_ended: bool,
@@ -107,7 +105,6 @@ impl Joined {
             Prepared::Injected(_) => agent::preloaded_file()?,
         };
         let loading = Loading::new(&file, |call| plan.class_of(call), is_delivered);
-        let injected = matches!(prepared, Prepared::Injected(_)) || plan.may_get_agent();
         let (agent, waiting) = match prepared {
             Prepared::Offered(offer) => {
                 let functions = plan.functions.clone().unwrap_or_default();
@@ -118,14 +115,14 @@ impl Joined {
         let (agent, loading) = (Some(agent), Some(loading));
         let (name, retired, tells_first) = (plan.backend_name(), Vec::new(), plan.callers.is_some());
         let (first_ended, settled) = (false, 0);
-        Ok(Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled, tells_first })
+        Ok(Joined { name, first, agent, retired, loading, waiting, first_ended, settled, tells_first })
     }
 
     /// A backend that an agent may join later ([`Plan::may_get_agent`]).
     pub fn alone(first: Box<dyn Backend>, plan: &Plan) -> Joined {
         let (name, retired, settled, tells_first) = (first.name(), Vec::new(), 0, plan.callers.is_some());
-        let (agent, loading, injected, waiting, first_ended) = (None, None, true, false, false);
-        Joined { name, first, agent, retired, loading, injected, waiting, first_ended, settled, tells_first }
+        let (agent, loading, waiting, first_ended) = (None, None, false, false);
+        Joined { name, first, agent, retired, loading, waiting, first_ended, settled, tells_first }
     }
 
     /// All that there are, and were.
@@ -338,8 +335,7 @@ impl Backend for Joined {
                 let all = enabled.all.clone();
                 (Order::Enable(enabled), Order::Enable(Enabled { all, ..Enabled::default() }))
             }
-            // Refused by the agent, if it began with the program. Another one is injected afterwards.
-            Order::Attach(_) | Order::Detach(_) if !self.injected => return agent.control(order),
+            // Of processes that come and go, the agent is told nothing: another one is injected afterwards.
             _ => (order, Order::Status),
         };
         // The first one's mark of a start comes before what the agent records, that of a stop behind it. Of anything else, what the agent

@@ -168,7 +168,7 @@ pub mod op {
     /// Several messages are at the address, and at most `size`, and their captures take no more than the limit in units of [`UNIT`] bytes: where that is not so, or they
     /// cannot be read, the call is made where it stops. `plus`: bytes that each of their buffers takes.
     pub const FEW: u8 = 15;
-    /// As [`FEW`]; the call also stops where a message has room for control data.
+    /// [`FEW`], but the call stops too where a message has room for control data.
     pub const FEW_WITHOUT_CONTROL: u8 = 16;
     /// The number is the result.
     pub const COUNT_OF_RESULT: u8 = 6;

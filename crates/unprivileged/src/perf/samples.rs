@@ -295,12 +295,12 @@ impl Target for &mut Copied<'_> {
     fn patched(&mut self, frame: Registers, exact: bool) -> Option<Patched> {
         match self.code?.patched(frame.pc, exact)? {
             // Of a stub whose return address is below the stack pointer, that is not copied.
-            Patched::Stub { cfa: Some(0), .. } | Patched::Return(_) => {
-                let place = frame.sp.wrapping_sub(8);
-                Some(Patched::Return(self.open.as_mut().and_then(|open| open.address(place))))
-            }
-            other => Some(other),
+            Patched::Stub { cfa: Some(0), .. } => {}
+            Patched::Return(_) if !exact => {}
+            other => return Some(other),
         }
+        let place = frame.sp.wrapping_sub(8);
+        Some(Patched::Return(self.open.as_mut().and_then(|open| open.address(place))))
     }
 
     fn unmapped(&mut self) -> Option<Rule> {
