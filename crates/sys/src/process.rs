@@ -351,14 +351,6 @@ pub fn own_tid() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// Lets a command begin with the default action of these signals, whatever the caller ignores: a shell starts `cmd &` with INT ignored.
-pub fn with_default_signals(command: &mut std::process::Command, signals: &'static [i32]) {
-    use std::os::unix::process::CommandExt;
-    let give = || signals.iter().try_for_each(|sig| crate::signal::default(*sig));
-    // SAFETY: in the forked child only sigaction(2) is called, which is async-signal-safe.
-    unsafe { command.pre_exec(give) };
-}
-
 /// A command whose signals are as they were when this process started ([`crate::signal::as_at_start`]).
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
     use std::os::unix::process::CommandExt;

@@ -73,6 +73,21 @@ pub fn default(sig: i32) -> io::Result<()> {
     set(sig, libc::SIG_DFL, 0)
 }
 
+extern "C" fn nothing(_: i32) {}
+
+/// Lets programs that this process executes begin with the default action of a signal that it ignores, as a shell's `cmd &` ignores INT:
+/// here a handler that does nothing stands in, which execve(2) resets. With that the standard library starts them without a copy of this
+/// process.
+pub fn ignore_only_here(sig: i32) -> io::Result<()> {
+    // SAFETY: a zeroed sigaction is valid, and the call writes to it only.
+    let old = unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        check(libc::sigaction(sig, std::ptr::null(), &mut old).into())?;
+        old
+    };
+    if old.sa_sigaction == libc::SIG_IGN { set(sig, nothing as *const () as usize, libc::SA_RESTART) } else { Ok(()) }
+}
+
 /// Files that would become larger than the limit (`RLIMIT_FSIZE`) fail with EFBIG, as those on a full disk fail with ENOSPC. The process does not end
 /// of it (SIGXFSZ).
 pub fn fail_beyond_the_size_limit() -> io::Result<()> {

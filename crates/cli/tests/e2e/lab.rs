@@ -149,6 +149,11 @@ pub fn dir() -> &'static Path {
     DIR.get_or_init(|| {
         let dir = testkit::dir();
         fs::copy(env!("CARGO_BIN_EXE_trapline"), dir.join("trapline")).expect("copy of trapline");
+        // Whoever runs the tests in the background, or under nohup, is deaf to some of them.
+        const HUP_INT_QUIT_TERM: [i32; 4] = [1, 2, 3, 15];
+        for sig in HUP_INT_QUIT_TERM {
+            sys::signal::ignore_only_here(sig).expect("a disposition");
+        }
         open_to_all(&dir.join("trapline"), 0o755);
         dir
     })
@@ -169,12 +174,19 @@ pub fn program(name: &str) -> Option<String> {
     compiled(name, &format!("{name}.c"), &[])
 }
 
+/// A program by its path: one that is only named, with a PATH of its own, would be started by a copy of this process, which is large.
+fn found(program: &OsStr) -> PathBuf {
+    let in_path = || testkit::PATH.split(':').map(|dir| Path::new(dir).join(program)).find(|path| path.is_file());
+    let named = Some(program).filter(|name| !name.as_encoded_bytes().contains(&b'/'));
+    named.and_then(|_| in_path()).unwrap_or_else(|| program.into())
+}
+
 /// A command of `user`, in a process group of its own, with nothing on stdin.
 pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
     let mut c = match user {
-        User::Me | User::Ptrace | User::Kernel => Command::new(&argv[0]),
+        User::Me | User::Ptrace | User::Kernel => Command::new(found(argv[0].as_ref())),
         User::Nobody => {
-            let mut c = Command::new("setpriv");
+            let mut c = Command::new(found("setpriv".as_ref()));
             c.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--"]).arg(&argv[0]);
             c
         }
@@ -182,9 +194,6 @@ pub fn as_user<S: AsRef<OsStr>>(user: User, argv: &[S]) -> Command {
     c.args(&argv[1..]).current_dir(dir()).process_group(0).stdin(Stdio::null());
     // cargo test sets it, and the loader would search it.
     c.env("LC_ALL", "C").env("PATH", PATH).env_remove("LD_LIBRARY_PATH");
-    // Whoever runs the tests in the background, or under nohup, is deaf to some of them.
-    const HUP_INT_QUIT_TERM: &[i32] = &[1, 2, 3, 15];
-    sys::process::with_default_signals(&mut c, HUP_INT_QUIT_TERM);
     c
 }
 
