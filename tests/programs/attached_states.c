@@ -114,6 +114,11 @@ static void executes(void) {
     snprintf(text, sizeof text, "%ld", wrong);
     char end[40];
     snprintf(end, sizeof end, "%f", until);
+    // A SIGTERM waits for the handler of the next one.
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, NULL);
     execl("/proc/self/exe", words[0], words[1], words[2], end, text, NULL);
     is(0, "exec");
 }
@@ -306,8 +311,12 @@ int main(int argc, char **argv) {
         {"ends", ends_by_itself}, {"busy", busy},
     };
     words = argv;
-    pthread_sigmask(SIG_BLOCK, NULL, &mask);
     signal(SIGTERM, on_end);
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_UNBLOCK, &term, NULL);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
     until = now() + atof(argv[2]);
     if (argc > 4) {
         until = atof(argv[3]);

@@ -412,7 +412,7 @@ fn test_binaries(built: &[Program]) -> Result<Vec<(&'static str, String, String)
 fn script_of(binaries: &[(&str, String, String)], tests: &[&str]) -> Result<String> {
     let quoted = |s: &str| format!("'{}'", s.replace('\'', r"'\''"));
     let mut script = String::from(
-        "uname -r\nexport TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600 TRAPLINE_SLAB_ROUNDS=1\n\
+        "uname -r\nexport RUSTC_BOOTSTRAP=-1 TRAPLINE_SKIPS=/tmp/trapline-skips RUST_BACKTRACE=0 TRAPLINE_TEST_LIMIT=600 TRAPLINE_SLAB_ROUNDS=1\n\
          status=0\n",
     );
     for (name, dir, path) in binaries {
@@ -427,8 +427,11 @@ fn script_of(binaries: &[(&str, String, String)], tests: &[&str]) -> Result<Stri
         let slow = SLOW.iter().flat_map(|test| ["--skip", test]);
         let words: Vec<String> = own.into_iter().filter(|f| !f.is_empty()).chain(slow).map(quoted).collect();
         let dir = quoted(&root().join(dir).display().to_string());
-        script +=
-            &format!("cd {dir}\n{} --color never --test-threads 1 {} || status=$?\n", quoted(path), words.join(" "));
+        script += &format!(
+            "cd {dir}\n{} --color never --test-threads 1 -Zunstable-options --report-time {} || status=$?\n",
+            quoted(path),
+            words.join(" ")
+        );
     }
     ensure!(
         script.contains("--test-threads"),

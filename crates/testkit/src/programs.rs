@@ -1,10 +1,10 @@
 //! Programs that tests run: those of the machine, and those of `tests/programs`, compiled.
 
 use crate::{dir, open_to_all, skip};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What everybody may search; that of whoever runs the tests may have directories of his own.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -32,22 +32,24 @@ pub fn compiled(name: &str, source: &str, flags: &[&str]) -> Option<String> {
 /// The compiler refuses it.
 #[track_caller]
 pub fn compile(compiler: &str, name: &str, source: &str, flags: &[&str]) -> Option<String> {
-    static BUILT: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
+    /// A program, while it is built and afterwards: whoever wants it waits, whoever wants another does not.
+    type Built = Arc<Mutex<Option<String>>>;
+    static ALL: Mutex<BTreeMap<String, Built>> = Mutex::new(BTreeMap::new());
     // Where rustc is, only who runs the tests knows.
     if !has(compiler) && Command::new(compiler).arg("--version").output().is_err() {
         skip(&format!("package:{compiler}"), "no compiler");
         return None;
     }
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    let built = built.get_or_insert_default();
-    if let Some(path) = built.get(name) {
-        return Some(path.clone());
+    let built = ALL.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_string()).or_default().clone();
+    let mut built = built.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.is_some() {
+        return built.clone();
     }
     let source = format!("{}/../../tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
     let target = dir().join(name).to_str().expect("UTF-8").to_string();
     let out = Command::new(compiler).args(flags).args(["-o", &target, &source]).output().expect(compiler);
     assert!(out.status.success(), "{compiler} {flags:?}: {}", String::from_utf8_lossy(&out.stderr));
     open_to_all(Path::new(&target), 0o755);
-    built.insert(name.to_string(), target.clone());
-    Some(target)
+    *built = Some(target);
+    built.clone()
 }

@@ -13,8 +13,9 @@ pub fn usage(e: &clap::Error, argv: &[OsString]) -> ExitCode {
     match e.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let all = argv.iter().any(|word| word == "--help-all");
-            // The same once more, of the commands as help shows them.
-            let shown = dressed(all).try_get_matches_from(argv).err().filter(|shown| shown.kind() == e.kind());
+            // Help once more, of the commands as it shows them.
+            let dressed = (e.kind() == ErrorKind::DisplayHelp).then(|| dressed(all).try_get_matches_from(argv).err());
+            let shown = dressed.flatten().filter(|shown| shown.kind() == e.kind());
             // What clap made of it, with colours where there is a terminal for them.
             return match print(shown.as_ref().unwrap_or(e).print()) {
                 Ok(code) => ExitCode::from(code),
