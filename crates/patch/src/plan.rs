@@ -374,7 +374,8 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
     let Frame { start, len, .. } = *around.take(AROUND).find(|f| address - f.start < f.len).ok_or(Refusal::NoFrame)?;
     let rest = module.bytes(start).ok_or(Refusal::Outside)?;
     let bytes = &rest[..rest.len().min(len as usize)];
-    let end = start + bytes.len() as u64;
+    // A hostile file's last function may end where addresses do.
+    let end = start.saturating_add(bytes.len() as u64);
     let within = bytes.get((address - start) as usize..).ok_or(Refusal::Outside)?;
     let instruction = Decoder::with_ip(64, within, address, DecoderOptions::NONE).decode();
     // A static probe's nop stays where what follows it is reached by nothing else: a breakpoint there and the patch do not touch each other's bytes.
@@ -382,7 +383,7 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
     let behind = is_nop.then_some(instruction.len() as u64);
     let mut places = vec![];
     for (skipped, repeated) in behind.map(|len| (len, 1)).into_iter().chain([(0, 0)]) {
-        let at = address + skipped;
+        let at = address.saturating_add(skipped);
         let own = end.saturating_sub(at) as usize;
         // Behind the function is padding.
         let has_room = own >= JUMP || own > 0 && is_padding(&rest[bytes.len()..], JUMP - own);
@@ -390,7 +391,7 @@ fn point_candidate<'b>(module: &Module<'b>, point: &Point) -> Result<Candidate<'
             places.push((Place { at, start, end, repeated, probe: 0 }, None));
         }
     }
-    let front = before(bytes, start, address + instruction.len() as u64).filter(|_| is_nop);
+    let front = before(bytes, start, address.saturating_add(instruction.len() as u64)).filter(|_| is_nop);
     places.extend(front.map(|at| (Place { at, start, end, repeated: 0, probe: address }, None)));
     let function = Function { address, size: 0, number, refusal: None };
     if places.is_empty() {

@@ -49,6 +49,19 @@ fn functions_in_one_another() {
     assert_eq!(plan.refusals, [(0, Refusal::SymbolInside)]);
 }
 
+/// A probe in a function that ends behind the last address.
+#[test]
+fn a_function_beyond_the_last_address() {
+    let (bytes, start) = ([0x90; 40], u64::MAX - 31);
+    let segments = [Segment { address: start, bytes: &bytes }];
+    let frames = [Frame { start, len: bytes.len() as u64, is_as_called: false }];
+    for address in [start, start + 8, u64::MAX] {
+        let points = [Point { address, at_return: false, number: 0, refusal: None }];
+        let plan = Plan::new(&Module { segments: &segments, frames: &frames, points: &points, ..Module::default() });
+        assert_eq!(plan.points.len() + plan.refused_points.len(), 1);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: testkit::rounds(400) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
