@@ -154,35 +154,59 @@ impl Reader {
             }
         }
         // The slow part comes before anybody is stopped.
-        let code = Code::of(pid, &mut self.files, &mut build_here).unwrap_or_default();
+        let mut code = Code::of(pid, &mut self.files, &mut build_here).unwrap_or_default();
+        let mut is_read_again = false;
         let is_64_bit = is_64_bit(pid);
         let own: Vec<i32> = tids.iter().map(|tid| proc::own_id(*tid).unwrap_or(*tid)).collect();
         let mut threads = Vec::with_capacity(tids.len());
         let mut registers: Option<HashMap<i32, Kept>> = None;
         for (tid, own_id) in tids.iter().copied().zip(own.iter().copied()) {
-            let mut found = self.look(pid, tid, &code, is_64_bit, None);
-            if let Found::Whole(thread) = found {
-                // Whose lock it waits for is seen in registers too.
-                let wants = thread.waits_for_anonymous_lock(&own);
-                found = if wants { Found::Partly(thread) } else { Found::Whole(thread) };
+            let mut found = self.thread(pid, tid, &own, &code, is_64_bit, &mut registers);
+            // What was mapped while tables were made: by a loader, by an agent.
+            if found.as_ref().is_some_and(|thread| thread.ended == Ended::NoMapping) && !is_read_again {
+                is_read_again = true;
+                code = Code::of(pid, &mut self.files, &mut build_here).unwrap_or_default();
+                let idle = found.and_then(|thread| thread.idle);
+                found = self.thread(pid, tid, &own, &code, is_64_bit, &mut registers);
+                // If it was stopped, it has run since.
+                found = found.map(|thread| Thread { idle: idle.or(thread.idle), ..thread });
             }
-            if let (Found::Partly(thread), Some(read)) = (&found, &mut self.registers)
-                && thread.sp != 0
-            {
-                let registers = registers.get_or_insert_with(read).get(&tid).copied();
-                found = self.look(pid, tid, &code, is_64_bit, registers);
-            }
-            let (Found::Whole(thread) | Found::Partly(thread)) = &found else { continue };
-            // A thread that is stopped has run when it is looked at again.
-            let idle = self.idle(pid, thread);
-            let thread = match found {
-                Found::Partly(thread) => self.stop(pid, thread, &code),
-                Found::Whole(thread) => thread,
-                Found::Gone => continue,
-            };
-            threads.push(Thread { idle, own: own_id, ..thread });
+            threads.extend(found.map(|thread| Thread { own: own_id, ..thread }));
         }
         Ok(threads)
+    }
+
+    /// A thread; none that has ended. `own`: the ids of all of its process.
+    fn thread(
+        &mut self,
+        pid: i32,
+        tid: i32,
+        own: &[i32],
+        code: &Code,
+        is_64_bit: bool,
+        registers: &mut Option<HashMap<i32, Kept>>,
+    ) -> Option<Thread> {
+        let mut found = self.look(pid, tid, code, is_64_bit, None);
+        if let Found::Whole(thread) = found {
+            // Whose lock it waits for is seen in registers too.
+            let wants = thread.waits_for_anonymous_lock(own);
+            found = if wants { Found::Partly(thread) } else { Found::Whole(thread) };
+        }
+        if let (Found::Partly(thread), Some(read)) = (&found, &mut self.registers)
+            && thread.sp != 0
+        {
+            let registers = registers.get_or_insert_with(read).get(&tid).copied();
+            found = self.look(pid, tid, code, is_64_bit, registers);
+        }
+        let (Found::Whole(thread) | Found::Partly(thread)) = &found else { return None };
+        // A thread that is stopped has run when it is looked at again.
+        let idle = self.idle(pid, thread);
+        let thread = match found {
+            Found::Partly(thread) => self.stop(pid, thread, code),
+            Found::Whole(thread) => thread,
+            Found::Gone => return None,
+        };
+        Some(Thread { idle, ..thread })
     }
 
     /// The threads of a process that are blocked, of which nobody is stopped: those that are seen so again and again have their stacks from
