@@ -51,6 +51,8 @@ static int is_stub_return(uint64_t address) {
     return address - area < stubs_len && (address - area) % layout->size == layout->returns;
 }
 
+#define OF_ANOTHER 7
+
 static uint64_t slot_of(uint64_t top) { return *(uint64_t *)(top - stride); }
 
 /* Slow code. The program is compiled with -mgeneral-regs-only but for the traced file. */
@@ -73,9 +75,21 @@ static void write_record(uint32_t time, uint32_t word) {
     thread.cur += 8;
 }
 
+/* An entry whose record is lost has no time, and not that of a call that was there before. */
+static void has_no_time(uint64_t slot) {
+    struct timed *t = (struct timed *)(thread.top - stride);
+    /* Behind the top is what has just been taken away, at an exit: below it may be the caller of a tail call. */
+    if (variant != CALLERS || !thread.base || t->slot != slot || t[1].slot == slot)
+        return;
+    if (t->tsc == OF_ANOTHER)
+        abort();
+    t->tsc = OF_ANOTHER;
+}
+
 int chunk(uint64_t slot) {
-    (void)slot;
     in_slow = 1;
+    if (no_chunk)
+        has_no_time(slot);
     if (!no_chunk)
         write_record(thread.high, 1);
     int none = !thread.cur;
@@ -374,6 +388,9 @@ static double seconds(void) {
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     no_chunk = getenv("NO_CHUNK") != 0, no_shadow = getenv("NO_SHADOW") != 0;
+    struct timed *end = (struct timed *)(shadows + sizeof shadows);
+    for (struct timed *t = (struct timed *)(shadows + 64); no_chunk && t + 1 <= end; t++)
+        t->tsc = OF_ANOTHER;
     setvbuf(stdout, 0, _IOFBF, 1 << 16);
     if (!strcmp(what, "describe")) {
         uint64_t fs;

@@ -61,7 +61,7 @@
 //!
 //! `Callers` writes both records ([`abi::caller`]) as one: the word of the first is written last, and `cur` goes behind both. What a signal leaves of
 //! them when the part is begun anew, the agent zeroes: records end where a word is 0. The time is noted in the shadow entry too, so that who
-//! looks at it later knows since when it is there.
+//! looks at it later knows since when it is there; it is 0 where the record is lost.
 //!
 //! Shadow entries ([`abi::thread::Shadow`]) are the same for all variants, so that functions of several variants can be on one stack. A
 //! return leads to the stub that has made the entry, whatever the function's patch has become since then.
@@ -365,6 +365,9 @@ fn lines(variant: Variant) -> Vec<Line> {
         } else {
             let bits = WRITTEN | RECORDED;
             lines.push(Line::Entry("mov qword ptr [rcx+24], ENTRY", &[0x48, 0xc7, 0x41, 24], bits));
+        }
+        if variant == Variant::Callers {
+            lines.extend([Code("xor eax, eax", &[0x31, 0xc0]), SET_TIME]);
         }
         lines.push(PUSHED);
         lines.extend(CHECK_PUSHED);
