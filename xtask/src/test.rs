@@ -272,8 +272,9 @@ impl Lab<'_> {
         command.args(["-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "-1");
         command.current_dir(&program.dir).env(skips::VARIABLE, self.skips.path());
         if traces(program) {
-            // These wait for each other's stops, timers and processes a third of the time: two for each processor.
-            let most = std::thread::available_parallelism().map_or(1, usize::from) * 2;
+            // These wait for each other's stops, timers and processes a third of the time: two for each processor, and one more. With four on
+            // two processors, a tenth of their time is idle.
+            let most = std::thread::available_parallelism().map_or(1, usize::from) * 2 + 1;
             command.env("RUST_TEST_THREADS", most.to_string());
         }
         command.envs(self.variables.iter().copied()).stdin(Stdio::null());

@@ -3,6 +3,8 @@
 use crate::check::check;
 use std::io;
 
+mod interrupted;
+
 /// Options of a seized thread (`include/uapi/linux/ptrace.h`).
 pub mod option {
     /// Bit 7 of the stop signal marks a system call stop.
@@ -77,6 +79,16 @@ unsafe fn ptrace(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Resul
 pub fn seize(tid: i32, options: u64) -> io::Result<()> {
     request(libc::PTRACE_SEIZE as _, tid, options)
 }
+/// The same, for whoever traces other threads of the process: `ErrorKind::Interrupted` where it takes long. A thread that executes a program
+/// lets nobody attach to its process, and waits until the process's other threads are gone, which those that are traced are not until their
+/// tracer has waited for them. The kernel would go on with the request after any signal, so that a tracer that only waits for it waits for ever.
+pub fn seize_or_interrupted(tid: i32, options: u64) -> io::Result<()> {
+    #[cfg(test)]
+    tests::count_request();
+    let _timer = interrupted::Timer::start(interrupted::AFTER)?;
+    interrupted::seize(tid, options)
+}
+
 /// Stops a seized thread (it reports an `event::STOP`).
 pub fn interrupt(tid: i32) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT as _, tid, 0)

@@ -53,11 +53,13 @@ impl Threads {
     fn add(&mut self, tids: &[i32]) -> io::Result<()> {
         let mut asked = Vec::new();
         for tid in tids {
-            match ptrace::seize(*tid, OPTIONS) {
+            match ptrace::seize_or_interrupted(*tid, OPTIONS) {
                 Ok(()) => {
                     let _ = ptrace::interrupt(*tid);
                     asked.push(Thread::of(*tid));
                 }
+                // A thread of the process executes a program, and waits for those that were asked: they are looked at first.
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => break,
                 Err(e) if is_gone(&e) || self.has_ended(*tid) => {}
                 Err(e) => return Err(e),
             }

@@ -9,9 +9,13 @@ use events::generated as g;
 use events::layout::CAP_START_UNKNOWN;
 use std::collections::HashSet;
 use std::io;
+use std::time::{Duration, Instant};
 use sys::ptrace::{self, event, option};
 use sys::ring::control::LENT;
 use sys::{proc, time};
+
+/// How long a process may take to execute a program while it is attached to.
+const LONGEST: Duration = Duration::from_secs(10);
 
 impl Tracer {
     fn options(&self) -> u64 {
@@ -40,6 +44,7 @@ impl Tracer {
             return Err(io::Error::from_raw_os_error(refusal::TRACER));
         }
         let (mut seen, mut dead) = (Vec::new(), HashSet::new());
+        let since = Instant::now();
         loop {
             // Threads that start while we attach are caught by the next round; those of threads already attached by
             // PTRACE_O_TRACECLONE.
@@ -53,10 +58,17 @@ impl Tracer {
                 break;
             }
             for tid in new {
-                match ptrace::seize(tid, self.options()) {
+                match ptrace::seize_or_interrupted(tid, self.options()) {
                     Ok(()) => {
                         seen.push(tid);
                         self.attached(pid, tid);
+                    }
+                    // A thread of it executes a program, and waits for those that are attached already.
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted && since.elapsed() < LONGEST => {
+                        while let Ok(Some(status)) = ptrace::wait(false) {
+                            self.on_status(status);
+                        }
+                        break;
                     }
                     // A thread may end between the listing and the attach; the process itself may not.
                     Err(e) if e.raw_os_error() == Some(3) && tid != pid => {}
