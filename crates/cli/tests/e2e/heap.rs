@@ -125,6 +125,7 @@ fn preloaded_allocators() {
     }
 }
 
+// Slow: every scenario with each of three allocators.
 #[test]
 fn linked_allocators() {
     for (package, library) in allocators() {

@@ -127,6 +127,7 @@ fn counters_of_a_running_process_are_raised_and_lowered() {
     }
 }
 
+// Slow: a handler walks the stack every 300 µs until it has done so often, with and without stacks of the probes.
 #[test]
 fn handlers_walk_the_stack_through_probes() {
     let Some(program) = program("walks", "g++", &["-O2"]) else { return };

@@ -106,6 +106,7 @@ fn results_stay_what_they_are_while_trapline_comes_and_goes() {
 }
 
 /// What sigaction(2) says is the program's own, wherever in it a thread is when trapline comes and goes.
+// Slow: twelve sessions for each user, in a program that never waits.
 #[test]
 fn results_of_sigaction_stay_what_they_are() {
     let Some(program) = testkit::compile("gcc", "handlers", "handlers.c", &["-O1", "-pthread"]) else { return };

@@ -105,6 +105,7 @@ fn sampled(user: User, options: &[&str]) {
     assert!(good * 1000 >= all * 995, "{good} of {all} stacks are whole");
 }
 
+// Slow: eight kinds of programs are sampled.
 #[test]
 fn samples_of_the_kernel_are_whole() {
     if possible() {
@@ -114,6 +115,7 @@ fn samples_of_the_kernel_are_whole() {
 
 /// When a copy is walked, the calls that it shows have returned: records say from where they were called. There is room for all, on a busy
 /// machine, too.
+// Slow: eight kinds of programs are sampled.
 #[test]
 fn copied_samples_are_whole() {
     if possible() {
@@ -122,6 +124,7 @@ fn copied_samples_are_whole() {
 }
 
 /// Samples beside calls, which the ptracer traces.
+// Slow: eight kinds of programs are sampled, under the ptracer.
 #[test]
 fn copied_samples_beside_calls_are_whole() {
     if possible() {

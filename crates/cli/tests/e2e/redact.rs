@@ -66,6 +66,7 @@ fn views() -> BTreeSet<&'static str> {
     session::view::all().map(|kind| kind.name).filter(|name| !name.starts_with("spans")).collect()
 }
 
+// Slow: every view is made three times.
 #[test]
 fn no_view_has_what_is_redacted() {
     let (Some(python), Some(dir)) = (testkit::python("duckdb", "duckdb, pytz"), recorded()) else { return };

@@ -68,6 +68,7 @@ fn packed(dir: &Path, what: &str, gone: &[&str]) -> PathBuf {
     copy
 }
 
+// Slow: every view is made of redacted copies and of the trace, for each user.
 #[test]
 fn a_packed_copy_shows_what_the_trace_shows_and_has_no_more() {
     lab::each_user(|user| {

@@ -193,6 +193,7 @@ fn a_deadlock_in_another_pid_namespace_is_named() {
     }
 }
 
+// Slow: 25 threads wait, in three programs, for each user.
 #[test]
 fn each_thread_says_what_it_waits_for_and_notices_nothing() {
     let Some(program) = testkit::compile("gcc", "waiting", "waiting.c", &["-g", "-O1", "-pthread"]) else { return };

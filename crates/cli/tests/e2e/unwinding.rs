@@ -134,6 +134,7 @@ fn library() -> Option<String> {
 
 const SIGNAL: [&str; 7] = ["here", "inner", "handler", "?", "interrupted", "on_a_stack_of_its_own", "main"];
 
+// Slow: gdb walks each stack too.
 #[test]
 fn programs_without_frame_pointers() {
     let Some(p) = walks("walks", &[]) else { return };
@@ -174,6 +175,7 @@ fn deep_stacks_are_whole_up_to_512_frames_and_then_counted() {
     }
 }
 
+// Slow: gdb walks each stack too.
 #[test]
 fn programs_that_are_linked_statically() {
     let found =
@@ -190,6 +192,7 @@ fn programs_that_are_linked_statically() {
 }
 
 /// Without names there are the same frames: what a walk needs is not in the symbol table.
+// Slow: gdb walks each stack too.
 #[test]
 fn programs_without_symbols() {
     let (Some(whole), Some(p)) = (walks("walks", &[]), walks("walks_stripped", &["-s"])) else { return };
