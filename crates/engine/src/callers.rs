@@ -7,7 +7,8 @@
 //!
 //! A copied stack has the addresses of stubs where return addresses were, and when it is walked, the shadow stack has other calls. So the
 //! agent's records are replayed up to the time of the sample. A thread that is sampled stands still from before that time until its stack is
-//! copied, which takes longer than the two clocks may be apart: the calls are those of the copy. An answer must have the place on the stack.
+//! copied, which takes longer than the two clocks may be apart: the calls are those of the copy. An answer must have the place on the stack, and
+//! be of the function whose stub is there: on a busy machine the clocks may be further apart.
 //!
 //! What the agent could not record leaves no calls that could be wrong: they are forgotten, but for those that were open all the time, which the
 //! shadow stack still has.
@@ -272,17 +273,24 @@ pub struct Open<'c> {
 }
 
 impl Open<'_> {
-    /// The return address that was at a place of the stack, which is further out than those that were asked for before.
-    pub fn address(&mut self, place: u64) -> Option<u64> {
+    /// The return address of the function with a number, none where that is not known, which was at a place of the stack, further out than those
+    /// that were asked for before. A call of another function there is one of another moment.
+    pub fn address(&mut self, place: u64, number: Option<u32>) -> Option<u64> {
         /// Where the calls are, as a shadow stack has them.
         const AT: u64 = 0x1000;
         let Open { calls, open, shadow } = self;
+        let is_of = |call: &Call| number.is_none_or(|number| call.number == number || call.number == 0);
         let read = |at: u64| match at.checked_sub(AT) {
             None if at == TOP as u64 => Some(AT + ENTRY * *open as u64),
             None => (at == BASE as u64).then_some(AT),
             Some(at) => {
                 let call = calls.get((at / ENTRY) as usize)?;
-                Some(if at.is_multiple_of(ENTRY) { call.place } else { call.address })
+                Some(match at.is_multiple_of(ENTRY) {
+                    // Passed over: of a tail call that has just ended, or of another moment.
+                    true if call.place == place && !is_of(call) => place.wrapping_sub(1),
+                    true => call.place,
+                    false => call.address,
+                })
             }
         };
         if shadow.is_none() {
@@ -317,7 +325,7 @@ mod tests {
 
     fn addresses(all: &mut Callers, tid: u32, time: u64, places: &[u64]) -> Vec<Option<u64>> {
         let mut open = all.at((7, tid), time).expect("known");
-        places.iter().map(|place| open.address(*place)).collect()
+        places.iter().map(|place| open.address(*place, None)).collect()
     }
 
     #[test]
@@ -343,6 +351,12 @@ mod tests {
         assert_eq!(addresses(&mut all, 8, 350, &[80, 90]), [Some(12), Some(11)]);
         assert_eq!(addresses(&mut all, 8, 450, &[80, 90]), [Some(13), Some(11)]);
         assert_eq!(addresses(&mut all, 8, 450, &[70]), [None]);
+        let mut of = |number| all.at((7, 8), 450).and_then(|mut open| open.address(80, Some(number)));
+        assert_eq!([of(4), of(5)], [Some(13), None], "of another function's call");
+        // A tail call: both are at one place.
+        all.take(8, 0, &[called(1046, 80, 14), plain(1046, 7 << 1)].concat(), None, &mut rest);
+        let mut of = |number| all.at((7, 8), 465).and_then(|mut open| open.address(80, Some(number)));
+        assert_eq!([of(7), of(4), of(5)], [Some(14), Some(13), None]);
         assert!(all.at((7, 9), 450).is_none());
     }
 

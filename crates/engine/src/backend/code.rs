@@ -102,6 +102,13 @@ impl Code {
         Some(self.areas.iter().find(holds)?.at(pc, exact).unwrap_or(Patched::Return(None)))
     }
 
+    /// The number in the records of the function whose stub lies at a pc ([`patched::Copy::number`]).
+    pub fn number(&self, pc: u64, exact: bool) -> Option<u32> {
+        let lookup = pc.wrapping_sub(u64::from(!exact));
+        let holds = |a: &&patched::Copy| (a.area().range().0..a.area().range().1).contains(&lookup);
+        self.areas.iter().find(holds)?.number(pc, exact)
+    }
+
     /// The distance of the data that stubs have of a thread from its `fs` base; none where there are no stubs.
     pub fn tls(&self) -> Option<i64> {
         self.areas.first().map(|a| a.area().tls())

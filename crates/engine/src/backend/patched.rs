@@ -86,6 +86,8 @@ pub struct Copy {
     area: Area,
     rules: Arc<Vec<(u32, Rule)>>,
     steps_and_entries: Arc<Vec<u8>>,
+    /// The functions' numbers, stub by stub, of those that say where they are called from; empty: not known.
+    numbers: Arc<Vec<u32>>,
 }
 
 impl Copy {
@@ -95,7 +97,15 @@ impl Copy {
         let mut bytes = vec![0; len.min(MOST_BYTES)];
         let read = sys::mem::read(pid, at, &mut bytes).ok()?;
         let steps_and_entries = Arc::new(bytes);
-        (read == len).then(|| Copy { area, rules: Arc::new(rules(area.variant)), steps_and_entries })
+        let numbers = Arc::new(numbers(pid, &area));
+        (read == len).then(|| Copy { area, rules: Arc::new(rules(area.variant)), steps_and_entries, numbers })
+    }
+
+    /// The number in the records of the function whose stub lies at a pc; none where that is not known. `exact`: it is no return address.
+    pub fn number(&self, pc: u64, exact: bool) -> Option<u32> {
+        let offset = pc.wrapping_sub(u64::from(!exact)).wrapping_sub(self.area.trailer.address);
+        let nth = offset / u64::from(layout(self.area.variant).size);
+        self.numbers.get(usize::try_from(nth).ok()?).copied()
     }
 
     /// The area.
@@ -135,6 +145,21 @@ impl Copy {
         let original = (distance != 0).then(|| address.wrapping_add_signed(distance.into()))?;
         Some(Patched::Moved { original, lowered: Step { at, original: distance }.lowered() })
     }
+}
+
+/// What the stubs of an area have of their functions' numbers.
+fn numbers(pid: i32, area: &Area) -> Vec<u32> {
+    let Trailer { address, stubs, .. } = area.trailer;
+    let len = usize::try_from(stubs).unwrap_or(usize::MAX);
+    if area.variant != Variant::Callers || len > MOST_BYTES {
+        return Vec::new();
+    }
+    let mut bytes = vec![0; len];
+    let read = sys::mem::read(pid, address, &mut bytes).unwrap_or(0);
+    let Layout { size, number, .. } = *layout(area.variant);
+    let word = |stub: &[u8]| stub.get(number as usize..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
+    let all = bytes[..read].chunks_exact(size as usize);
+    all.map(|stub| word(stub).map_or(0, |word| abi::stub::number(area.variant, word))).collect()
 }
 
 /// Where the CFA is in a stub, by offset.

@@ -299,8 +299,8 @@ impl Target for &mut Copied<'_> {
             Patched::Return(_) if !exact => {}
             other => return Some(other),
         }
-        let place = frame.sp.wrapping_sub(8);
-        Some(Patched::Return(self.open.as_mut().and_then(|open| open.address(place))))
+        let (place, number) = (frame.sp.wrapping_sub(8), self.code?.number(frame.pc, exact));
+        Some(Patched::Return(self.open.as_mut().and_then(|open| open.address(place, number))))
     }
 
     fn unmapped(&mut self) -> Option<Rule> {
