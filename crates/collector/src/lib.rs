@@ -68,7 +68,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::agent::{Backlog, Life, SocketFile};
 use sys::ptrace::Change;
 use tree::Tree;
@@ -80,6 +80,8 @@ use untraced::{Executed, Gap, Gaps};
 const LATE: u64 = 2_000_000;
 /// The same for allocations, whose order over all threads counts: on a busy machine a thread may wait long for a processor, ns.
 const HEAP_LATE: u64 = 50_000_000;
+/// How long the answer to a process takes at most.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// A session of functions.
 pub struct Agent {
@@ -206,6 +208,21 @@ impl Agent {
                 }
             }
         }
+    }
+
+    /// Processes that have asked, and are not heard of yet: those that are answered just now, too.
+    fn begun_unheard(&mut self) -> Vec<i32> {
+        let since = Instant::now();
+        loop {
+            let is_busy = self.counts.busy.load(Ordering::Acquire) > 0;
+            self.said.extend(self.from.try_iter());
+            if !is_busy || since.elapsed() > ANSWER {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let begun = |said: &Said| if let Said::Begun(begun) = said { Some(begun.pid) } else { None };
+        self.said.iter().filter_map(begun).collect()
     }
 
     fn gap(&mut self, gap: &Gap, each: &mut dyn Deliver) {
@@ -489,8 +506,10 @@ impl Backend for Agent {
             Order::TakeOut => {
                 // Out of processes that it was loaded into with their program, too: they have kept what they had.
                 if self.attached.is_empty() {
-                    self.attached =
-                        self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied()).collect();
+                    let known = self.processes.iter().map(|p| p.pid).chain(self.silent.found().iter().copied());
+                    self.attached = known.collect();
+                    let begun = self.begun_unheard();
+                    self.attached.extend(begun);
                 }
                 self.makes_room = true;
                 self.stop();
