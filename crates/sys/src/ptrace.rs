@@ -79,13 +79,15 @@ unsafe fn ptrace(req: libc::c_uint, tid: i32, addr: u64, data: u64) -> io::Resul
 pub fn seize(tid: i32, options: u64) -> io::Result<()> {
     request(libc::PTRACE_SEIZE as _, tid, options)
 }
-/// The same, for whoever traces other threads of the process: `ErrorKind::Interrupted` where it takes long. A thread that executes a program
-/// lets nobody attach to its process, and waits until the process's other threads are gone, which those that are traced are not until their
-/// tracer has waited for them. The kernel would go on with the request after any signal, so that a tracer that only waits for it waits for ever.
+/// Attaches without stopping to one of several threads of a process; `ErrorKind::Interrupted` after 20 ms.
+///
+/// During an execve nobody can attach to the process, and the execve waits for the end of all other threads. Traced threads have not ended before
+/// their tracer has waited for them: a tracer of some of them must do so before it attaches to the next. Without a timer (`RLIMIT_SIGPENDING`)
+/// the request is not interrupted.
 pub fn seize_or_interrupted(tid: i32, options: u64) -> io::Result<()> {
     #[cfg(test)]
     tests::count_request();
-    let _timer = interrupted::Timer::start(interrupted::AFTER)?;
+    let _timer = interrupted::Timer::start(interrupted::AFTER).ok();
     interrupted::seize(tid, options)
 }
 

@@ -75,9 +75,9 @@ pub fn default(sig: i32) -> io::Result<()> {
 
 extern "C" fn nothing(_: i32) {}
 
-/// Lets programs that this process executes begin with the default action of a signal that it ignores, as a shell's `cmd &` ignores INT:
-/// here a handler that does nothing stands in, which execve(2) resets. With that the standard library starts them without a copy of this
-/// process.
+/// Ignores a signal in this process, and not in the programs that it starts, if it is ignored (a shell starts `cmd &` with INT ignored). An empty
+/// handler takes the place of `SIG_IGN`: execve(2) resets handlers to the default action. The standard library can start the programs by
+/// posix_spawn(3) then.
 pub fn ignore_only_here(sig: i32) -> io::Result<()> {
     // SAFETY: a zeroed sigaction is valid, and the call writes to it only.
     let old = unsafe {

@@ -32,7 +32,7 @@ pub fn compiled(name: &str, source: &str, flags: &[&str]) -> Option<String> {
 /// The compiler refuses it.
 #[track_caller]
 pub fn compile(compiler: &str, name: &str, source: &str, flags: &[&str]) -> Option<String> {
-    /// A program, while it is built and afterwards: whoever wants it waits, whoever wants another does not.
+    /// A program, locked during its build. Builds of different programs run side by side.
     type Built = Arc<Mutex<Option<String>>>;
     static ALL: Mutex<BTreeMap<String, Built>> = Mutex::new(BTreeMap::new());
     // Where rustc is, only who runs the tests knows.

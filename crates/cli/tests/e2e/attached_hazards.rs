@@ -14,7 +14,7 @@ use testkit::Random;
 
 /// How long a program runs at least without trapline, so that trapline meets it: there is no use in attaching to what has ended.
 const LONG: Duration = Duration::from_millis(400);
-/// The same where nearly all that it does is to call itself, 100,000 deep: with each call recorded it takes a hundred times as long.
+/// [`LONG`] for recursion 100,000 calls deep, which takes a hundred times as long with recorded calls.
 const LONG_OVERFLOWING: Duration = Duration::from_millis(50);
 /// The most rounds of a scenario.
 const MOST: u32 = 1 << 16;

@@ -97,16 +97,17 @@ impl Code {
 
     /// What lies at a pc, where that is code of patched functions; `exact`: it is no return address.
     pub fn patched(&self, pc: u64, exact: bool) -> Option<Patched> {
-        let lookup = pc.wrapping_sub(u64::from(!exact));
-        let holds = |a: &&patched::Copy| (a.area().range().0..a.area().range().1).contains(&lookup);
-        Some(self.areas.iter().find(holds)?.at(pc, exact).unwrap_or(Patched::Return(None)))
+        Some(self.area(pc, exact)?.at(pc, exact).unwrap_or(Patched::Return(None)))
     }
 
     /// The number in the records of the function whose stub lies at a pc ([`patched::Copy::number`]).
     pub fn number(&self, pc: u64, exact: bool) -> Option<u32> {
+        self.area(pc, exact)?.number(pc, exact)
+    }
+
+    fn area(&self, pc: u64, exact: bool) -> Option<&patched::Copy> {
         let lookup = pc.wrapping_sub(u64::from(!exact));
-        let holds = |a: &&patched::Copy| (a.area().range().0..a.area().range().1).contains(&lookup);
-        self.areas.iter().find(holds)?.number(pc, exact)
+        self.areas.iter().find(|a| (a.area().range().0..a.area().range().1).contains(&lookup))
     }
 
     /// The distance of the data that stubs have of a thread from its `fs` base; none where there are no stubs.

@@ -109,7 +109,7 @@ mod tests {
     /// interrupted until that one is waited for.
     #[test]
     fn attaching_to_a_process_that_executes_a_program_is_interrupted() {
-        let source = "import ctypes, os, threading, time\n\
+        let source = "import os, threading, time\n\
             def execute():\n    os.read(0, 1)\n    os.execv('/bin/sleep', ['sleep', '100'])\n\
             for work in execute, lambda: time.sleep(100): threading.Thread(target=work).start()\n\
             print(*(t.native_id for t in threading.enumerate()[1:]), flush=True)\n";
